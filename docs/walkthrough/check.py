@@ -1,25 +1,57 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Tells whether an answer is right, and what is wrong with it.
 
-`check(answer)` calls the reader's class or function with small inputs, and compares the result with the right answer
-and with each known mistake. A right answer is kept in a file, from which `mine(names)` takes it in the next chapter.
+`check(answer)` tries the properties that must hold of the reader's class or function, from the inside out. The first
+that fails is the message. A right answer is kept in a file, from which `mine(names)` takes it in the next chapter.
 """
 
-import functools
-import inspect
-from collections.abc import Callable
+import contextlib
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import my_transformer
+import properties_layers as layers
+import properties_parts as parts
+import properties_training as training
 import torch
-from differences import difference, failure, names_differ, same
-from kept import keep, mine
-from mistakes import MISTAKES, Mistake
-from probes import PROBES, NamesDiffer
+from kept import Missing, fresh, keep, mine
+from probes import Fails, failure, same, trying
 from words import say
 
 
 __all__ = ["NotRight", "check", "check_answer", "mine"]
+SECONDS = 5.0  # of the processor, after which a check gives up
+PROPERTIES: dict[str, Callable[[Callable], None]] = {
+    "softmax": parts.softmax,
+    "most_frequent_pair": parts.most_frequent_pair,
+    "merge": parts.merge,
+    "Embedding": parts.embedding,
+    "ScaledDotProductAttention": parts.attention,
+    "MultiHeadAttention": parts.multi_head,
+    "FeedForward": parts.feed_forward,
+    "LayerNorm": parts.layer_norm,
+    "Dropout": parts.dropout,
+    "EncoderLayer": layers.encoder_layer,
+    "DecoderLayer": layers.decoder_layer,
+    "Encoder": layers.encoder,
+    "Decoder": layers.decoder,
+    "Transformer": layers.transformer,
+    "tie_embeddings": layers.tie_embeddings,
+    "shift_right": training.shift_right,
+    "smoothed_targets": training.smoothed_targets,
+    "smoothed_loss": training.smoothed_loss,
+    "noam": training.noam,
+    "greedy": training.greedy,
+    "training_step": training.training_step,
+    "overfit": training.overfit,
+    "cached_attention": training.cached_attention,
+    "beam_step": training.beam_step,
+    "rotation": parts.rotation,
+}
 
 
 class NotRight(Exception):
@@ -29,66 +61,97 @@ class NotRight(Exception):
         return [str(self)]
 
 
-def check(answer: Callable) -> None:
-    """Compare an answer with the right one; stop with a sentence if it differs, else keep it."""
-    name = answer.__name__
-    got, right = outcomes(name, answer), outcomes(name, getattr(my_transformer, name))
-    if not same(got, right):
-        raise NotRight(f"{name}: {explanation(name, got, right)}")
-    print(say(f"{name}: 맞습니다.", f"{name}: right."))
-    keep(answer)
-
-
-def outcomes(name: str, answer: Callable) -> dict[str, Any]:
-    """What an answer gives for each probe: values, or the error that it raises."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        try:
-            probes = PROBES[name](answer)
-        except Exception as error:
-            return {"": error}
-        return {label: result(probe) for label, probe in probes.items()}
-
-
-def result(probe: Callable[[], Any]) -> Any:
+def check(answer: Any) -> None:
+    """Try the properties of a blank with the reader's answer; stop with a sentence if one fails, else keep it."""
+    names = sys._getframe(1).f_globals
+    name = next((one for one in PROPERTIES if names.get(one) is answer), getattr(answer, "__name__", str(answer)))
+    if name not in PROPERTIES:
+        raise NotRight(
+            say(
+                f"{name}: 이런 이름의 빈칸은 없습니다. 빈칸의 이름을 그대로 두세요.",
+                f"{name} is no blank. Leave the name as it was.",
+            )
+        )
+    torch.ones(2, device="meta").exp().softmax(dim=0)  # what PyTorch loads for it takes a second, once
+    sentence = fault(name, answer)
+    if sentence:
+        raise NotRight(f"{name}: {blame(name, answer, names, sentence)}")
     try:
-        return probe()
-    except Exception as error:
-        return error
+        sentence = fault(name, fresh(name, answer, names)[name])
+    except Missing as missing:
+        sentence = str(missing)
+    if sentence:
+        told = say(
+            "맞지만, 다음 장에서 이 셀만으로는 실행되지 않습니다", "right, but in the next chapter it cannot run"
+        )
+        raise NotRight(f"{name}: {told}: {sentence}")
+    keep(name, answer, names)
+    print(say(f"{name}: 맞습니다.", f"{name}: right."))
 
 
-def explanation(name: str, got: dict[str, Any], right: dict[str, Any]) -> str:
-    """The sentence of the known mistake that gives the same, else the first difference."""
-    errors = [one for one in got.values() if isinstance(one, Exception)]
-    for error in errors:
-        if isinstance(error, NotImplementedError):
+def fault(name: str, answer: Callable) -> str:
+    """The sentence of the first property that fails, of an exception, or nothing."""
+    with torch.random.fork_rng(devices=[]), torch.enable_grad(), time_limit(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.manual_seed(0)
+        trying("")
+        try:
+            PROPERTIES[name](answer)
+        except Fails as fails:
+            return str(fails)
+        except NotImplementedError as error:
+            if str(error):
+                return failure(error)
             return say(
                 "아직 쓰지 않았습니다. 위의 셀을 채우고 실행하거나, 아래의 답을 펼쳐 실행하세요.",
                 "not written yet. Fill in the cell above and run it, or unfold the answer below and run that.",
             )
-        if isinstance(error, NamesDiffer):
-            return names_differ(*error.args)
-    for mistake, known in outcomes_of_mistakes(name):
-        if same(got, known):
-            return say(mistake.korean, mistake.english)
-    return difference(got, right)
+        except (Exception, SystemExit) as error:
+            return failure(error)
+    return ""
 
 
-@functools.cache
-def outcomes_of_mistakes(name: str) -> list[tuple[Mistake, dict[str, Any]]]:
-    return [(mistake, outcomes(name, variant(name, mistake))) for mistake in MISTAKES[name]]
+def blame(name: str, answer: Callable, names: dict[str, Any], sentence: str) -> str:
+    """What is wrong with the answer itself, whose parts become the repository's; else with which part."""
+    if "TimeoutError" in sentence:
+        return sentence
+    own = [
+        one for one in PROPERTIES if one in names and names[one] is not getattr(my_transformer, one) and one != name
+    ]
+    mine_ = {one: names[one] for one in own}
+    names.update({one: getattr(my_transformer, one) for one in own})
+    try:
+        alone = fault(name, answer)
+    finally:
+        names.update(mine_)
+    if alone:
+        return alone
+    for one in own:
+        if told := fault(one, mine_[one]):
+            return say(
+                f"이 칸은 맞지만, 여기서 쓰는 {one}이(가) 틀립니다. {told}",
+                f"right, but your {one}, which it uses, is not: {told}",
+            )
+    return sentence
 
 
-def variant(name: str, mistake: Mistake) -> Callable:
-    """The right answer with a mistake in it."""
-    source = inspect.getsource(getattr(my_transformer, name))
-    for old, new in zip(mistake.changes[::2], mistake.changes[1::2], strict=True):
-        if old not in source:
-            raise ValueError(f"{name}: no {old!r}")
-        source = source.replace(old, new)
-    names = dict(vars(my_transformer))
-    exec(source, names)
-    return names[name]
+@contextlib.contextmanager
+def time_limit() -> Iterator[None]:
+    """Stop code that never ends, where the system can."""
+    if not hasattr(signal, "SIGVTALRM") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: Any) -> None:
+        raise TimeoutError(say("끝나지 않는 반복입니다", "this loop never ends"))
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def check_answer(answer: Any, right: Any, *wrong: tuple[Any, str]) -> None:
@@ -99,9 +162,13 @@ def check_answer(answer: Any, right: Any, *wrong: tuple[Any, str]) -> None:
         right: The right value, or a function that tells whether the answer is right.
         wrong: Known wrong values, or functions that know them, each with its sentence.
     """
-    answer = result(answer) if callable(answer) else answer
+    if callable(answer):
+        try:
+            answer = answer()
+        except Exception as error:
+            answer = error
     is_empty = isinstance(answer, NotImplementedError) or "'ellipsis'" in str(answer)
-    if is_empty or any(one is ... for one in [answer, *_parts(answer)]):
+    if is_empty or any(one is ... for one in [answer, *(answer if isinstance(answer, list | tuple) else [])]):
         raise NotRight(say("아직 쓰지 않았습니다.", "Not written yet."))
     if isinstance(answer, Exception):
         raise NotRight(failure(answer)) from answer
@@ -116,10 +183,6 @@ def check_answer(answer: Any, right: Any, *wrong: tuple[Any, str]) -> None:
         say("아직 아닙니다.", "Not yet.")
         + (say(f" {right}이어야 하는데 {answer}입니다.", f" This is {answer}, not {right}.") if told else "")
     )
-
-
-def _parts(answer: Any) -> list | tuple:
-    return answer if isinstance(answer, list | tuple) else []
 
 
 def agrees(answer: Any, value: Any) -> bool:

@@ -1,304 +1,344 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""What `check` tries with an answer: for each blank, small inputs by name, each as a function to call.
+"""What the properties of the blanks are written with.
 
-Classes get the weights of the answer in `my_transformer.py`, which are set by chance, so that outputs can be compared.
+A property is a sentence in both languages and what must hold. The first that fails raises `Fails` with its sentence
+and an example in numbers: what went in, what is expected, what came out, to as many digits as differ.
 """
 
-import warnings
+import difflib
+import itertools
+import linecache
+import math
+import traceback
 from collections.abc import Callable
 from typing import Any
 
 import my_transformer
 import torch
 from torch import nn
-from words import say
+from words import say, told
 
 
-Probes = dict[str, Callable[[], Any]]
-SIZES = {"d_model": 8, "heads": 2, "ffn_dim": 16}
-STACK = {"vocab_size": 20, **SIZES, "layers": 2}
-WHOLE = {"vocab_size": 20, **SIZES, "encoder_layers": 2, "decoder_layers": 2}
+Wrong = tuple[Any, str]  # a known wrong value, and its sentence
+ELSEWHERE = ("is not on the expected device", "on the same device")  # what torch says of tensors on two devices
+STAGE = {"": ""}  # what is tried now, for the sentence of an exception
 
 
-class NamesDiffer(Exception):
-    """Names or shapes of the reader's parameters differ from the right ones; its arguments are both modules."""
+class Fails(Exception):
+    """A property does not hold; its argument is the sentence."""
 
 
-class Twice(nn.Module):
-    """Stands in for dropout, which is random: whoever passes through it is doubled."""
-
-    def forward(self, x):
-        return 2 * x
+def trying(what: str) -> None:
+    """Say what is tried from here on, should the reader's code raise an exception."""
+    STAGE[""] = told(what)
 
 
-def with_weights(answer: type, *args: Any, **sizes: Any) -> nn.Module:
-    """The reader's module, with the weights of the right one."""
-    right = getattr(my_transformer, answer.__name__)(*args, **sizes)
-    for parameter in right.parameters():
-        nn.init.normal_(parameter, std=0.5)
+def holds(condition: Any, sentence: str) -> None:
+    if not condition:
+        raise Fails(told(sentence))
+
+
+def same(seen: Any, right: Any) -> bool:
+    """Whether two results are equal, up to rounding."""
+    if isinstance(right, list | tuple):
+        return isinstance(seen, list | tuple) and len(seen) == len(right) and all(map(same, seen, right))
+    if isinstance(right, torch.Tensor):
+        if not isinstance(seen, torch.Tensor) or seen.shape != right.shape or seen.device != right.device:
+            return False
+        return torch.allclose(seen.double(), right.double(), rtol=1e-4, atol=1e-5, equal_nan=True)
+    if isinstance(right, float):
+        if isinstance(seen, torch.Tensor):
+            return seen.numel() == 1 and same(seen.item(), right)
+        return isinstance(seen, float | int) and math.isclose(seen, right, rel_tol=1e-4, abs_tol=1e-7)
+    return bool(seen == right)
+
+
+def compare(seen: Any, right: Any, sentence: str, *wrongs: Wrong, given: str = "") -> None:
+    """The result must be the right one; the sentence of a known wrong value is better than the property's."""
+    if same(seen, right):
+        return
+    sentence = next((known for value, known in wrongs if same(seen, value)), sentence)
+    raise Fails(f"{told(sentence)} {numbers(seen, right, given)}")
+
+
+def known(seen: Any, *wrongs: Wrong, given: str = "") -> None:
+    """Name a known wrong value, before others are tried that only raise an exception with it."""
+    for value, sentence in wrongs:
+        if same(seen, value):
+            raise Fails(told(sentence) + (f" ({given})" if given else ""))
+
+
+def numbers(seen: Any, right: Any, given: str = "") -> str:
+    """Input, expected and seen; of large tensors the first numbers that differ."""
+    place = ""
+    if isinstance(right, list) and isinstance(seen, list | tuple) and len(seen) == len(right) > 0 and floats(right):
+        seen, right = next(one for one in zip(seen, right, strict=True) if not same(*one))
+    if isinstance(right, torch.Tensor):
+        if not isinstance(seen, torch.Tensor) or seen.shape != right.shape:
+            seen, right = kind(seen), kind(right)
+        elif right.numel() > 12:
+            close = torch.isclose(seen.double(), right.double(), rtol=1e-4, atol=1e-5, equal_nan=True)
+            at = (~close).nonzero()[0].tolist()
+            place, seen, right = f"{at}: ", seen[tuple(at)].item(), right[tuple(at)].item()
+        else:
+            seen, right = seen.tolist(), right.tolist()
+    for digits in range(3, 9):
+        texts = shown(seen, digits), shown(right, digits)
+        if texts[0] != texts[1]:
+            break
+    given = f"{given}: " if given else ""
+    return told("expected …, got …", given=given, place=place, seen=texts[0], right=texts[1])
+
+
+def shown(value: Any, digits: int = 3) -> str:
+    if isinstance(value, torch.Tensor):
+        return shown(value.tolist(), digits) if value.numel() <= 12 else kind(value)
+    if isinstance(value, list | tuple):
+        return ("[{}]" if isinstance(value, list) else "({})").format(", ".join(shown(one, digits) for one in value))
+    return f"{value:.{digits}f}" if isinstance(value, float) else str(value)[:80]
+
+
+def kind(value: Any) -> str:
+    """The type of a value, and the shapes of its tensors."""
+    if isinstance(value, torch.Tensor):
+        return told("a tensor …", tuple_value_sh=tuple(value.shape))
+    if isinstance(value, list | tuple):
+        return f"{type(value).__name__} ({', '.join(map(kind, value))})"
+    return type(value).__name__
+
+
+def tensor(value: Any, *shape: int, of: str = "") -> torch.Tensor:
+    """The value, if it is a tensor of that shape."""
+    holds(
+        isinstance(value, torch.Tensor) and value.shape == shape,
+        told("… must be a tensor of shape …", of=of or say("결과", "the result"), shape=shape, kind=kind(value))
+        + label(),
+    )
+    return value
+
+
+def label() -> str:
+    return f" ({STAGE['']})" if STAGE[""] else ""
+
+
+def pair(value: Any, what: str) -> tuple:
+    """The value, if it is a tuple of two."""
+    holds(
+        isinstance(value, tuple | list) and len(value) == 2,
+        told("return two", what=what, kind=kind(value)),
+    )
+    return value
+
+
+def failure(error: BaseException) -> str:
+    """An exception of the reader's code in one sentence, with its line."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "ipykernel" in frame.filename]
+    message, line = str(error).partition("\n")[0][:200], frames[-1].line if frames else ""
+    if any(words in message for words in ELSEWHERE):
+        sentence = told("A tensor is made on the CPU, so that this")
+    elif "inplace operation" in message or "in-place operation" in message:
+        sentence = told("A value that the backward pass needs was")
+    elif "does not require grad" in message or "Inference tensors" in message:
+        sentence = told("result has no gradient: no_grad, detach")
+    elif isinstance(error, NameError):
+        sentence = told("A name is not defined: …", message=message)
+    else:
+        sentence = say("오류가 났습니다", "an error") + f": {type(error).__name__}: {message}"
+    return sentence + (f" [{line}]" if line else "") + label()
+
+
+def elsewhere(call: Callable[[], Any]) -> None:
+    """Run on `meta`, a device without numbers; what would be on the CPU there would be on a GPU, too."""
+    trying(say("다른 장치에서", "on another device"))
+    try:
+        call()
+    except Exception as error:
+        if any(words in str(error) for words in ELSEWHERE):
+            raise
+    trying("")
+
+
+def build(answer: Callable, name: str, *args: Any, **sizes: Any) -> tuple[nn.Module, nn.Module]:
+    """The reader's module and the right one, with the same random weights, without dropout."""
+    asked = ", ".join([*map(str, args), *(f"{key}={value}" for key, value in sizes.items() if key != "head")])
+    trying(told("when …(…) is made", name=name, asked=asked))
+    right = getattr(my_transformer, name)(*args, **sizes)
     module = answer(*args, **sizes)
-    shapes = [{name: value.shape for name, value in one.state_dict().items()} for one in (module, right)]
-    if shapes[0] != shapes[1]:
-        raise NamesDiffer(module, right)
+    holds(isinstance(module, nn.Module), told("it is …, no nn.Module", kind_module=kind(module)))
+    trying("")
+    compare_names(module, right)
+    with torch.no_grad():
+        for parameter in right.parameters():
+            nn.init.normal_(parameter, std=0.5)
     module.load_state_dict(right.state_dict())
-    return module.eval()
+    return module.eval(), right.eval()
 
 
-def most_frequent_pair(answer: Callable) -> Probes:
-    words = [list("재미있다"), list("재미없다"), list("재미있고")]
-    return {
-        say("재미있다, 재미없다, 재미있고", "재미있다, 재미없다, 재미있고 (Korean words)"): lambda: answer(words),
-        "abcab, xcab, cab": lambda: answer([list("bcab"), list("xcab"), list("caab"), list("cdab")]),
-        "ba, bc, bc": lambda: answer([["b", "a"], ["b", "c"], ["b", "c"], ["d", "x", "a"], ["d", "y", "a"], ["dda"]]),
-    }
+def compare_names(module: nn.Module, right: nn.Module) -> None:
+    """Names and shapes of parameters must be those of the right module: trained weights are loaded by them."""
+    mine, theirs = ({name: tuple(one.shape) for name, one in each.state_dict().items()} for each in (module, right))
+    children = {name for name, _ in module.named_children()} | {name.split(".")[0] for name in mine}
+    for path in dict.fromkeys(name.rpartition(".")[0] for name in theirs):
+        part = path.partition(".")[0]
+        if part and any(isinstance(getattr(module, part, None), kind_) for kind_ in (list, tuple)):
+            raise Fails(told("self.… is a Python list, in which PyTorch", part=part))
+    missing, extra = [name for name in theirs if name not in mine], [name for name in mine if name not in theirs]
+    counts = [len(getattr(each, "layers", ())) for each in (module, right)]
+    holds(
+        counts[0] == counts[1] or not counts[0],
+        told("self.layers has … layers, where … were", counts_0=counts[0], counts_1=counts[1]),
+    )
+    if missing:
+        first = missing[0]
+        part = first.partition(".")[0]
+        if part in children and "." in first:
+            inner = first.rpartition(".")[0]
+            holds(
+                f"{inner}.weight" not in mine,
+                told("there is no self.… (bias=False?), which", first=first),
+            )
+            part = inner if extra and extra[0].startswith(part) else first
+        others = sorted({name.partition(".")[0] for name in extra} - {name.partition(".")[0] for name in theirs})
+        close = difflib.get_close_matches(part, others, n=1, cutoff=0.5) or others
+        own = f" ({', '.join(close)})" if close else ""
+        raise Fails(told("there is no self.…", part=part, own=own))
+    for name in extra:
+        buffer = name in dict(module.named_buffers())
+        raise Fails(told("self.… is saved as well" if buffer else "self.… is a parameter too many", name=name))
+    for name, shape in theirs.items():
+        holds(
+            mine[name] == shape,
+            told("self.… must have the shape …, and has …", name=name, shape=shape, mine_name=mine[name]),
+        )
+    trained = {id(one) for one in module.parameters() if one.requires_grad}
+    for name, _ in right.named_parameters(remove_duplicate=False):
+        mine_ = dict(module.named_parameters(remove_duplicate=False)).get(name)
+        holds(
+            mine_ is not None and mine_.requires_grad,
+            told("self.… is not trained", name=name),
+        )
+    holds(
+        len(trained) == len(list(right.parameters())),
+        "Several layers are one and the same",
+    )
 
 
-def merge(answer: Callable) -> Probes:
-    word = list("banana")
-    return {
-        "banana, a + n": lambda: answer(list(word), "a", "n"),
-        "banana, n + a": lambda: answer(list(word), "n", "a"),
-        "banana, x + y": lambda: answer(list(word), "x", "y"),
-        "aaa, a + a": lambda: answer(list("aaa"), "a", "a"),
-    }
+def floats(values: Any) -> list[torch.Tensor]:
+    """The tensors of a result that have gradients."""
+    values = values if isinstance(values, list | tuple) else [values]
+    return [one for one in values if isinstance(one, torch.Tensor) and one.is_floating_point()]
 
 
-def embedding(answer: type) -> Probes:
-    ids = torch.randint(20, (2, 5))
-    module = with_weights(answer, 20, 8, max_length=6)
-    start = answer(500, 64).tokens.weight.std() * 8  # √64
-    return {
-        say("번호 (2, 5)", "ids (2, 5)"): lambda: module(ids),
-        say("처음의 표준편차 × √d", "standard deviation at the start × √d"): lambda: round(start.item(), 1),
-        say("홀수인 d_model", "an odd d_model"): lambda: answer(20, 7),
-        say("위치보다 긴 글", "a text longer than the positions"): lambda: module(torch.zeros(1, 7, dtype=torch.long)),
-    }
+def equal(answer: Callable, right: Callable, *inputs: Any, wrongs: tuple[Wrong, ...] = ()) -> None:
+    """For these inputs, results and all gradients must be the right ones, and the inputs stay as they are."""
+    shapes = ", ".join(str(tuple(one.shape)) for one in inputs if isinstance(one, torch.Tensor))
+    trying(say(f"입력의 모양 {shapes}", f"inputs of shape {shapes}" if shapes else ""))
+    copies = [one.clone() if isinstance(one, torch.Tensor) else one for one in inputs]
+    with torch.no_grad():
+        seen, expected = answer(*copies), right(*inputs)
+    for copy, one in zip(copies, inputs, strict=True):
+        holds(
+            not isinstance(one, torch.Tensor) or same(copy, one),
+            "the input is changed in place (by +=",
+        )
+    for one, other in zip(
+        *(each if isinstance(each, list | tuple) else [each] for each in (seen, expected)), strict=False
+    ):
+        if isinstance(other, torch.Tensor):
+            tensor(one, *other.shape)
+    compare(
+        seen if isinstance(expected, torch.Tensor) else floats(seen),
+        expected if isinstance(expected, torch.Tensor) else floats(expected),
+        told("with random numbers the result differs…", label=label()),
+        *wrongs,
+    )
+    trying(say("역전파", "backward pass"))
+    gradients = []
+    for each in (answer, right):
+        leaves = [one.clone().requires_grad_() if one in floats([one]) else one for one in map(_as_is, inputs)]
+        passed = [one * 1 if isinstance(one, torch.Tensor) and one.requires_grad else one for one in leaves]
+        if isinstance(each, nn.Module):
+            each.zero_grad()
+        sum(
+            (one * torch.linspace(-1, 1, one.numel()).view(one.shape)).sum() for one in floats(each(*passed))
+        ).backward()
+        named = dict(each.named_parameters()) if isinstance(each, nn.Module) else {}
+        tensors = {str(number): one for number, one in enumerate(leaves) if isinstance(one, torch.Tensor)}
+        gradients.append({name: one.grad for name, one in (tensors | named).items()})
+    trying("")
+    for name, expected in gradients[1].items():
+        seen, part = (
+            gradients[0][name],
+            told("argument …", int_name_1=int(name) + 1) if name.isdigit() else f"self.{name}",
+        )
+        if expected is None or (expected == 0).all():
+            continue
+        holds(
+            seen is not None and (seen != 0).any(),
+            told("no gradient reaches …, so that it never", part=part),
+        )
+        rows = slice(1, None) if name.endswith("tokens.weight") else slice(None)  # a padding_idx is no mistake
+        compare(seen[rows], expected[rows], told("the gradient of … differs", part=part))
 
 
-def attention(answer: type) -> Probes:
-    query, key, value = torch.randn(2, 3, 4), torch.randn(2, 5, 4), torch.randn(2, 5, 4)
-    square = torch.randn(3, 2, 4, 4)
-    mask = torch.tensor([[1, 1, 1, 0, 0], [1, 0, 1, 1, 0]]).bool()[:, None, :]
-    module = answer()
-    return {
-        say("마스크 없이, 토큰 4개와 4칸", "no mask, 4 tokens of 4 columns"): lambda: module(*square),
-        say("마스크 없이", "no mask"): lambda: module(query, key, value),
-        say("마스크를 주고", "with a mask"): lambda: module(query, key, value, mask),
-    }
+def _as_is(value: Any) -> Any:
+    return value.detach() if isinstance(value, torch.Tensor) else value
 
 
-def multi_head(answer: type) -> Probes:
-    x, query, key = torch.randn(2, 4, 8), torch.randn(2, 3, 8), torch.randn(2, 5, 8)
-    mask = torch.tensor([[1, 1, 1, 0, 0], [1, 0, 1, 1, 0]]).bool()[:, None, None, :]
-    module = with_weights(answer, 8, 2)
-    return {
-        say("셀프 어텐션", "self-attention"): lambda: module(x, x, x),
-        say("쿼리 3개, 키 5개", "3 queries, 5 keys"): lambda: module(query, key, 2 * key),
-        say("마스크를 주고", "with a mask"): lambda: module(query, key, 2 * key, mask),
-        say("나누어떨어지지 않는 헤드", "heads that do not divide d_model"): lambda: answer(8, 3),
-    }
+def drops(call: Callable[[], torch.Tensor], expected: torch.Tensor, rate: float, where: str) -> None:
+    """In training, each number of the result is 0 with probability `rate`, else as expected, divided by 1 - rate."""
+    first, second = ((call() / expected).detach() for _ in range(2))
+    where, kept = told(where), first[first.abs() > 1e-3]
+    share, scale = (first.abs() <= 1e-3).float().mean().item(), 1 / (1 - rate)
+    holds(
+        not (first - 1).abs().lt(1e-3).all(),
+        told("…: there is no dropout in training (with", where=where, rate=rate),
+    )
+    holds(len(kept), told("…: all numbers became 0", where=where))
+    if share == 0 or not same(kept, torch.full_like(kept, scale)):
+        value = kept[(kept - scale).abs().argmax()].item()
+        raise Fails(
+            told(
+                "…: dropout with rate … makes a number 0",
+                where=where,
+                rate=rate,
+                scale=scale,
+                share=share,
+                value=value,
+            )
+        )
+    holds(
+        abs(share - rate) < 0.1,
+        told("…: with rate …, … of the numbers were", where=where, rate=rate, share=share),
+    )
+    holds(
+        not torch.equal(first, second),
+        told("…: each call drops the same numbers", where=where),
+    )
+    for dim, size in enumerate(first.shape):
+        sentence = (
+            "whole rows are dropped or kept" if dim == first.dim() - 1 else "the same columns are dropped in all rows"
+        )
+        holds(
+            size == 1 or not (first == first.narrow(dim, 0, 1)).all(),
+            told(sentence, where=where),
+        )
 
 
-def feed_forward(answer: type) -> Probes:
-    x = torch.randn(2, 4, 8)
-    module = with_weights(answer, 8, 16)
-    return {say("벡터 (2, 4, 8)", "vectors (2, 4, 8)"): lambda: module(x)}
+def combinations(parts: list[tuple[str, torch.Tensor]]) -> list[Wrong]:
+    """All sums of some of the parts, each with a sentence that names what is missing."""
+    wrongs = []
+    for chosen in itertools.product([True, False], repeat=len(parts)):
+        lacking = ", ".join(name for (name, _), one in zip(parts, chosen, strict=True) if not one)
+        total = sum(
+            (value for (_, value), one in zip(parts, chosen, strict=True) if one), torch.zeros_like(parts[0][1])
+        )
+        wrongs.append((total, told("the sum lacks …", lacking=lacking)))
+    return wrongs[1:]
 
 
-def dropout(answer: type) -> Probes:
-    """Random, so that only what it does on the whole is compared."""
-    ones, module = torch.ones(100, 1000), answer(0.2)
-
-    def trained():
-        torch.manual_seed(0)
-        return module.train()(ones)
-
-    return {
-        say("지운 비율", "share that is dropped"): lambda: round((trained() == 0).float().mean().item(), 1),
-        say("남은 값", "values that are kept"): lambda: trained().max(),
-        say("다 지우거나 다 남긴 행", "rows that are dropped or kept as a whole"): lambda: (
-            (trained() == trained()[:, :1]).all(dim=1).sum()
-        ),
-        "model.eval()": lambda: module.eval()(ones),
-    }
-
-
-def encoder_layer(answer: type) -> Probes:
-    x, mask = torch.randn(2, 4, 8), torch.tensor([[1, 1, 1, 0], [1, 1, 0, 0]]).bool()[:, None, None, :]
-    module = with_weights(answer, **SIZES)
-    return {
-        say("마스크를 주고", "with a mask"): lambda: module(x, mask),
-        say("드롭아웃이 두 배로", "dropout doubles"): lambda: doubled(module)(x, mask),
-    }
-
-
-def decoder_layer(answer: type) -> Probes:
-    x, memory, square = torch.randn(2, 4, 8), torch.randn(2, 5, 8), torch.randn(2, 4, 8)
-    causal = torch.ones(4, 4, dtype=torch.bool).tril()
-    mask = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 0, 0, 0]]).bool()[:, None, None, :]
-    module = with_weights(answer, **SIZES)
-    return {
-        say("원문도 글도 4개", "4 tokens on both sides"): lambda: module(x, square, causal, mask[..., :4]),
-        say("원문 5개, 글 4개", "5 source tokens, 4 written ones"): lambda: module(x, memory, causal, mask),
-        say("드롭아웃이 두 배로", "dropout doubles"): lambda: doubled(module)(x, memory, causal, mask),
-    }
-
-
-def doubled(module: nn.Module) -> nn.Module:
-    module.dropout = Twice()
-    return module
-
-
-def encoder(answer: type) -> Probes:
-    ids, mask = torch.randint(20, (2, 5)), torch.tensor([[1] * 5, [1, 1, 1, 0, 0]]).bool()[:, None, None, :]
-    module = with_weights(answer, **STACK)
-    return {
-        say("층 두 개", "two layers"): lambda: module(ids, mask),
-        say("드롭아웃이 두 배로", "dropout doubles"): lambda: doubled(module)(ids, mask),
-    }
-
-
-def decoder(answer: type) -> Probes:
-    ids, memory = torch.randint(20, (2, 4)), torch.randn(2, 5, 8)
-    mask = torch.tensor([[1] * 5, [1, 1, 1, 0, 0]]).bool()[:, None, None, :]
-    module = with_weights(answer, **STACK)
-    elsewhere = with_weights(answer, **STACK).to("meta")  # a device without numbers; as a GPU, it is not the CPU
-    return {
-        say("층 두 개", "two layers"): lambda: module(ids, memory, mask),
-        say("다른 장치에서", "on another device"): lambda: (
-            elsewhere(ids.to("meta"), memory.to("meta"), mask.to("meta")).shape
-        ),
-        say("드롭아웃이 두 배로", "dropout doubles"): lambda: doubled(module)(ids, memory, mask),
-    }
-
-
-def transformer(answer: type) -> Probes:
-    source, is_token = torch.randint(20, (2, 5)), torch.tensor([[1] * 5, [1, 1, 1, 0, 0]]).bool()
-    target = torch.randint(20, (2, 4))
-    head = nn.Linear(8, 3)
-    module = with_weights(answer, **WHOLE, head=head)
-    elsewhere = with_weights(answer, **WHOLE, head=nn.Linear(8, 3)).to("meta")
-    return {
-        say("원문 5개, 글 4개", "5 source tokens, 4 written ones"): lambda: module(source, is_token, target),
-        say("다른 장치에서", "on another device"): lambda: (
-            elsewhere(source.to("meta"), is_token.to("meta"), target.to("meta")).shape
-        ),
-    }
-
-
-def shift_right(answer: Callable) -> Probes:
-    labels = torch.tensor([[5, 3, 8, 2], [7, 9, -100, -100]])
-    return {
-        "[[5, 3, 8, 2], [7, 9, 4, 6]]": lambda: answer(torch.tensor([[5, 3, 8, 2], [7, 9, 4, 6]])),
-        say("-100이 있는 정답", "labels with -100"): lambda: answer(labels),
-        "start=2, pad=3": lambda: answer(labels, start=2, pad=3),
-    }
-
-
-def smoothed_targets(answer: Callable) -> Probes:
-    labels = torch.tensor([2, 1, 0, 3])
-    return {
-        say("어휘 5, 스무딩 0.4", "vocabulary 5, smoothing 0.4"): lambda: answer(labels, 5, 0.4),
-        "pad=3": lambda: answer(labels, 5, 0.4, pad=3),
-    }
-
-
-def smoothed_loss(answer: Callable) -> Probes:
-    logits, labels = torch.randn(2, 3, 5), torch.tensor([[2, 1, 4], [3, 0, 0]])
-    return {
-        say("스무딩 0.1", "smoothing 0.1"): lambda: answer(logits, labels, 0.1),
-        say("스무딩 0", "smoothing 0"): lambda: answer(logits, labels, 0.0),
-        "pad=3": lambda: answer(logits, labels, 0.1, pad=3),
-    }
-
-
-def noam(answer: Callable) -> Probes:
-    return {f"step={step}": lambda step=step: answer(step, 64, 100) for step in (1, 50, 100, 400)}
-
-
-class Tiny(nn.Module):
-    """Stands in for the Transformer: it computes in no time, and looks at each of its inputs."""
-
-    def __init__(self):
-        super().__init__()
-        self.table, self.head = nn.Embedding(11, 4), nn.Linear(4, 11)
-
-    def forward(self, source, is_token, target):
-        memory = (self.table(source) * is_token.unsqueeze(-1)).sum(dim=1, keepdim=True)
-        return self.head(self.table(target) + memory)
-
-
-def training_step(answer: Callable) -> Probes:
-    source, labels = torch.tensor([[2, 3, 4], [5, 6, 0]]), torch.tensor([[4, 3, 2], [6, 5, 0]])
-    model, calls = Tiny(), []
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.3)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
-    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (step + 1))
-    model.head.bias.register_hook(lambda gradient: calls.append("backward"))
-    optimizer.register_step_pre_hook(lambda *_: calls.append("step"))
-
-    def three_steps():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # PyTorch's own, of a step that was left out
-            losses = [answer(model, optimizer, scheduler, source, labels) for _ in range(3)]
-        return [losses, calls, *model.parameters()]
-
-    return {say("세 스텝의 손실과 파라미터", "losses and parameters of three steps"): three_steps}
-
-
-class TinyTranslator(nn.Module):
-    """Stands in for a trained Transformer: each token changes what comes next."""
-
-    def __init__(self):
-        super().__init__()
-        self.table, self.head = nn.Embedding(20, 8), nn.Linear(8, 20)
-
-    def encoder(self, ids, mask):
-        return self.table(ids) if mask is None else self.table(ids) * mask[:, 0, 0, :, None]
-
-    def decoder(self, ids, memory, mask):
-        return torch.tanh(self.table(ids).cumsum(dim=1) + memory.sum(dim=1, keepdim=True))
-
-    def forward(self, source, is_token, target):
-        mask = is_token[:, None, None, :]
-        return self.head(self.decoder(target, self.encoder(source, mask), mask))
-
-
-def greedy(answer: Callable) -> Probes:
-    source = torch.randint(2, 20, (8, 5))
-    source[::2, 3:] = 0
-    model = TinyTranslator()
-    for parameter in model.parameters():
-        nn.init.normal_(parameter)
-    return {say("네 토큰", "four tokens"): lambda: answer(model, source, 4)}
-
-
-def rotation(answer: Callable) -> Probes:
-    return {
-        say("n = 1, 빠르기 0.5", "n = 1, speed 0.5"): lambda: answer(0.5, 1),
-        say("n = 3, 빠르기 0.2", "n = 3, speed 0.2"): lambda: answer(0.2, 3),
-    }
-
-
-PROBES: dict[str, Callable[..., Probes]] = {
-    "most_frequent_pair": most_frequent_pair,
-    "merge": merge,
-    "Embedding": embedding,
-    "ScaledDotProductAttention": attention,
-    "MultiHeadAttention": multi_head,
-    "FeedForward": feed_forward,
-    "Dropout": dropout,
-    "EncoderLayer": encoder_layer,
-    "DecoderLayer": decoder_layer,
-    "Encoder": encoder,
-    "Decoder": decoder,
-    "Transformer": transformer,
-    "shift_right": shift_right,
-    "smoothed_targets": smoothed_targets,
-    "smoothed_loss": smoothed_loss,
-    "noam": noam,
-    "training_step": training_step,
-    "greedy": greedy,
-    "rotation": rotation,
-}
+def source_lines(name: str, text: str) -> str:
+    """A file name under which tracebacks find the lines of a text."""
+    file = f"<ipykernel {name} {hash(text)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    return file

@@ -1,6 +1,11 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """The language of a chapter, and the words of drawings and plots in both languages."""
 
+import tomllib
+from pathlib import Path
+from typing import Any
+
+
 LANGUAGE = "ko"  # a chapter's first cell sets it
 
 ENGLISH = {
@@ -132,3 +137,12 @@ def word(korean: str) -> str:
 def say(korean: str, english: str) -> str:
     """A sentence in the chapter's language."""
     return english if LANGUAGE == "en" else korean
+
+
+SENTENCES = tomllib.loads(Path(__file__).with_name("sentences.toml").read_text(encoding="utf-8"))  # of check
+
+
+def told(key: str, **values: Any) -> str:
+    """The sentence of that key in the chapter's language, with values filled in; what is no key stays as it is."""
+    sentence = say(*SENTENCES.get(key, [key, key]))
+    return sentence.format(**values) if values else sentence
