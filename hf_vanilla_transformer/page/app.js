@@ -74,7 +74,7 @@ async function languageOf(model) {
       const { ids, pieces } = await model.encodeText(sentence);
       score -= ids.length / sentence.length + 100 * pieces.filter((piece) => /unk/i.test(piece)).length;
       if (model.task !== "translation" || score < -50) continue;
-      const answer = await model.translate(sentence, { beams: 1, maxLength: 12 });
+      const answer = await model.translate(sentence, { beams: 1, maxLength: 8 });
       score += (10 * answer.score) / answer.ids.length;
     }
     scores.push([score, language]);
@@ -264,6 +264,7 @@ function listModels(names, chosen) {
   });
 }
 
+addEventListener("pointerdown", hideHint, true);
 let pause;
 input.addEventListener("input", () => {
   clearTimeout(pause);

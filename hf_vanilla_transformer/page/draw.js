@@ -109,11 +109,17 @@ export function hideHint() {
   box().hidden = true;
 }
 
+/** Show a hint beside the pointer; a finger that is lifted leaves it there until the next touch. */
+function follow(element, contentAt) {
+  for (const name of ["pointermove", "pointerdown"])
+    element.addEventListener(name, (event) => showHint(contentAt(event), event.clientX, event.clientY));
+  element.addEventListener("pointerleave", ({ pointerType }) => pointerType === "touch" || hideHint());
+}
+
 /** Give an element a hint; `content` is {title, lines, code} or a function that makes it. */
 export function hint(element, content) {
   const get = () => (typeof content === "function" ? content() : content);
-  element.addEventListener("pointermove", (event) => showHint(get(), event.clientX, event.clientY));
-  element.addEventListener("pointerleave", hideHint);
+  follow(element, get);
   element.addEventListener("focus", () => {
     const { left, bottom } = element.getBoundingClientRect();
     if (element.matches(":focus-visible")) showHint(get(), left, bottom - 14);
@@ -264,11 +270,10 @@ export function grid(options) {
     return row < 0 || column < 0 || row >= options.rows || column >= options.columns ? null : [row, column];
   }
 
-  canvas.addEventListener("pointermove", (event) => {
+  follow(canvas, (event) => {
     const at = layout && cellAt(event);
-    showHint(at && options.hint?.(...at), event.clientX, event.clientY);
+    return at && options.hint?.(...at);
   });
-  canvas.addEventListener("pointerleave", hideHint);
   canvas.addEventListener("click", (event) => {
     const at = cellAt(event);
     if (at) options.pick?.(...at);
@@ -420,7 +425,7 @@ export function plot({ curves, label, x, y, high, low, height = 150, mark, xEnd 
     const all = options.curves.flatMap(({ data }) => Array.from(data));
     const [most, least] = [options.high ?? Math.max(...all, 1e-9), options.low ?? Math.min(...all, 0)];
     const length = xEnd ?? Math.max(2, ...options.curves.map(({ data }) => data.length)) - 1;
-    const [left, right, top, bottom] = [38, 8, 18, 20];
+    const [left, right, top, bottom] = [38, 8, 26, 20];
     const across = (i) => left + ((wide - left - right) * i) / length;
     const down = (value) => top + ((height - top - bottom) * (most - value)) / (most - least);
     pen.strokeStyle = colour("line");

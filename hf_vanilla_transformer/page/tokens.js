@@ -40,7 +40,8 @@ export class Tokens {
     return ids.length ? this.tokenizer.decode(ids, { skip_special_tokens: true }) : "";
   }
 
+  /** A token of the vocabulary; its number where the model has more rows than the tokenizer has tokens. */
   piece(id) {
-    return this.tokenizer.id_to_token(id);
+    return this.tokenizer.id_to_token(id) ?? `[${id}]`;
   }
 }

@@ -13,8 +13,8 @@ import threading
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from exports.models import random_model
-from shared import ROOT, tiny_config
+from exports.models import CONFIGS, random_model, save
+from shared import LINES, ROOT, tiny_config
 
 from hf_vanilla_transformer.inference import Classifier, Translator
 from hf_vanilla_transformer.tokenizer import train_tokenizer
@@ -31,6 +31,9 @@ PANELS = ["map", "text", "head", "attentions", "layers", "decoding", "lens", "cl
 PANELS += ["training"]
 MARKUP = "<img src=x onerror=document.title='ran'>"
 AXE = "axe-core@4.10.3"
+# Learned positions and two vocabularies; no positions; norms with one scale; a head size of its own; one table.
+OTHERS = ["preset pytorch-seq2seq", "preset torch-nn-transformer", "preset pytorch-transformer-scalar-norm"]
+OTHERS += ["variant own-head-size", "variant shared-and-tied"]
 
 
 class Handler(SimpleHTTPRequestHandler):
@@ -133,6 +136,23 @@ def test_axe_finds_nothing_in_any_panel(scheme, axe, visit):
             found += [(model.name, panel, *one) for one in answer]
         page.close()
     assert not found
+
+
+@pytest.mark.parametrize("task", ["classification", "translation"])
+def test_every_panel_shows_other_architectures(task, visit, tmp_path):
+    folders = []
+    for name in OTHERS:
+        folders.append(tmp_path / name.replace(" ", "-"))
+        save(random_model(CONFIGS[name](), task), folders[-1])
+    page = visit(*folders)
+    for folder in folders:
+        page.locator(".models select").select_option(folder.name)
+        expect(page.locator("footer")).to_contain_text(f"{folder.name}:")
+        page.locator("#input").fill(LINES[0])
+        expect(page.locator(".map").first).to_be_visible()
+        for panel in PANELS:
+            go(page, panel)
+            assert page.locator(".figures").inner_text().strip(), (folder.name, panel)
 
 
 @pytest.mark.parametrize("width", [390, 768, 1280, 1920])
