@@ -2,10 +2,11 @@
 """The command `vanilla-transformer`, also `python -m hf_vanilla_transformer`."""
 
 import importlib
+import os
 import sys
 
 from . import __version__
-from .tasks import TASKS
+from .tasks import FORMATS, TASKS
 
 
 COMMANDS = {
@@ -16,7 +17,7 @@ COMMANDS = {
     "pretrain": "Pretrain an encoder-decoder on plain text.",
     "train-tokenizer": "Train a SentencePiece-style tokenizer.",
     "convert-checkpoint": "Convert a tutorial's checkpoint, or back.",
-    "export": "Export a model to CTranslate2 or ONNX.",
+    "export": f"Export a model to {' or '.join(form.title for form in FORMATS.values())}.",
     "page": "Make a web page that shows each step of a model.",
     "push-to-hub": "Upload a run's folder to the Hugging Face Hub.",
 }
@@ -45,6 +46,8 @@ def main(argv: list[str] | None = None) -> None:
     if name not in COMMANDS:
         print(f"vanilla-transformer: error: no command {name!r}; there are {', '.join(COMMANDS)}", file=sys.stderr)
         sys.exit(2)
+    if not sys.stderr.isatty():  # no progress bars; tqdm reads this when it is imported
+        os.environ |= {"TQDM_DISABLE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
     sys.argv = [f"vanilla-transformer {name}", *arguments]  # error messages begin with the program's name
     from .commands.arguments import exit_with_one_line
 

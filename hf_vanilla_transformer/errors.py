@@ -1,9 +1,13 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Errors in what the user gives."""
 
+import errno
+import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pickle import UnpicklingError
+from typing import Any
 
 
 # The extra that installs a package.
@@ -12,6 +16,10 @@ EXTRAS |= dict.fromkeys(("onnx", "onnx_ir", "onnxruntime", "onnxscript"), "onnx"
 EXTRAS |= {"ctranslate2": "ctranslate2", "sentencepiece": "sentencepiece"}
 # Exceptions that are faults of code, never of a file.
 FAULTS = (TypeError, AttributeError, LookupError, NameError, AssertionError)
+
+
+# Errors of a disk that takes no more.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class DataError(ValueError):
@@ -53,3 +61,18 @@ def named_errors(folder: str, what: str) -> Iterator[None]:
         raise DataError(f"{folder}: no {what} can be read here (a file of torch that holds code)") from error
     except Exception as error:
         raise DataError(f"{folder}: no {what} can be read here ({error})") from error
+
+
+@contextmanager
+def full_disk_errors(path: str | os.PathLike) -> Iterator[None]:
+    """Name `path` in the error of a full disk; libraries name no file, or the one that is copied."""
+    try:
+        yield
+    except Exception as error:
+        of_rust = re.search(r"\(os error (\d+)\)", str(error))  # safetensors, tokenizers
+        number: Any = int(of_rust[1]) if of_rust else getattr(error, "errno", None)
+        if "file write failed" in str(error):  # torch
+            number = errno.ENOSPC
+        if number in FULL:
+            raise OSError(number, os.strerror(number), os.fspath(path)) from error
+        raise

@@ -37,6 +37,7 @@ class Task:
     pipeline_tag: str  # on the Hub
     title: str
     command: str | None = None  # that trains such a model
+    uses: tuple[str, ...] = ()  # the commands that take such a model
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,18 @@ CLASSIFICATION = Task(
     "text-classification",
     "Text classification",
     "train-classifier",
+    ("predict", "evaluate", "page"),
 )
 _GENERATOR = "VanillaTransformerForConditionalGeneration"
-TRANSLATION = Task("translation", "translator", _GENERATOR, "translation", "Translation", "train-translation")
+TRANSLATION = Task(
+    "translation",
+    "translator",
+    _GENERATOR,
+    "translation",
+    "Translation",
+    "train-translation",
+    ("translate", "evaluate", "page"),
+)
 TASKS = {task.name: task for task in (CLASSIFICATION, TRANSLATION)}
 # Cards know two more: models that were pretrained, and those of a user's own Trainer.
 DENOISING = Task("denoising", "denoiser", _GENERATOR, "text2text-generation", "Denoising", "pretrain")
@@ -82,7 +92,7 @@ FORMATS = {
         Format(
             "ctranslate2",
             "CTranslate2",
-            tuple(TASKS),
+            ("classification", "translation"),
             "ctranslate2_writer",
             "ctranslate2_engine.CTranslate2Engine",
             ("ctranslate2",),

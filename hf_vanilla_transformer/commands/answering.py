@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -27,7 +26,7 @@ from ..data.lines import (
     iterate_rows,
     stream_lines,
 )
-from ..errors import DataError
+from ..errors import DataError, full_disk_errors
 from ..inference.batches import windows
 from ..inference.loaded import WINDOW, LoadedModel
 from ..settings.groups import EngineArguments
@@ -101,15 +100,16 @@ def open_texts(arguments: LinesArguments, *, repeats_text: bool) -> Texts:
         if file is None:
             lines = stream_lines(sys.stdin.buffer, "standard input", encoding)
         else:
-            lines = started(iterate_lines(file, encoding))
+            lines = checked(partial(iterate_lines, file, encoding), file)
         return Texts(((line, line) for line in lines), partial(text_line, repeats_text))
     column, labels = columns_of_run(arguments.model)
     column = arguments.text_column or column
     if form in JSON_SUFFIXES:
-        return Texts(started(read_json_lines(file, encoding, column or "text")), partial(json_line, file))
+        rows = checked(partial(read_json_lines, file, encoding, column or "text"), file)
+        return Texts(rows, partial(json_line, file))
     with open(file, "rb") as opened:
         mark = BYTE_ORDER_MARK if opened.read(3) == codecs.BOM_UTF8 else ""
-    rows = iterate_rows(file, encoding)
+    rows = checked(partial(iterate_rows, file, encoding), file)
     columns = next(rows)
     wanted = {"text": column, **({"label": labels} if labels in columns else {})}
     place = find_columns(file, columns, wanted)[0]
@@ -117,14 +117,15 @@ def open_texts(arguments: LinesArguments, *, repeats_text: bool) -> Texts:
     return Texts(((fields[place], fields) for fields in rows), to_line, columns, mark)
 
 
-def started(rows: Iterator[Any]) -> Iterator[Any]:
-    """Read the first row now, so that a file that cannot be read fails before the model is loaded."""
-    first = [*islice(rows, 1)]
-    return chain(first, rows)
+def checked(read: Callable[[], Iterator[Any]], file: str) -> Iterator[Any]:
+    """Read a file to its end, so that an error in it comes before the model is loaded, then anew; a pipe only once."""
+    if not Path(file).is_fifo() and not sum(1 for _ in read()):
+        raise DataError(f"{file}: the file is empty")
+    return read()
 
 
-def read_json_lines(file: str, encoding: str, column: str) -> Iterator[tuple[str | None, dict[str, Any]]]:
-    """Yield the text and the mapping of each line that is not blank."""
+def read_json_lines(file: str, encoding: str, column: str) -> Iterator[tuple[str | None, Any]]:
+    """Yield the text of each line that is not blank, and the line with its mapping."""
     for number, line in enumerate(iterate_lines(file, encoding), start=1):
         if not line.strip():
             continue
@@ -134,7 +135,7 @@ def read_json_lines(file: str, encoding: str, column: str) -> Iterator[tuple[str
             raise DataError(f"{file}, line {number}: not JSON ({error})") from error
         if not isinstance(row, dict) or column not in row or not isinstance(row[column], str | None):
             raise DataError(f"{file}, line {number}: not a JSON mapping with a text as {column!r} (--text_column)")
-        yield row[column], row
+        yield row[column], (line, row)
 
 
 def text_line(repeats_text: bool, text: str, answer: dict[str, Answer]) -> str:
@@ -149,9 +150,11 @@ def csv_line(delimiter: str, fields: list[str], answer: dict[str, Answer]) -> st
     return line.getvalue().removesuffix("\r\n")
 
 
-def json_line(file: str, row: dict[str, Any], answer: dict[str, Answer]) -> str:
-    check_free(file, row, answer)
-    return json.dumps(row | answer, ensure_ascii=False)
+def json_line(file: str, row: tuple[str, dict[str, Any]], answer: dict[str, Answer]) -> str:
+    line, columns = row
+    check_free(file, columns, answer)
+    # The line's own text: Python's numbers would be others than 1e999 and 0.12345678901234567890.
+    return f"{line.strip()[:-1].rstrip()}, {json.dumps(answer, ensure_ascii=False)[1:]}"
 
 
 def as_text(answer: Answer) -> str:
@@ -183,7 +186,7 @@ def answer_texts(
         columns_of: Returns the columns of an answer by name.
     """
     check_free(arguments.file, texts.columns, names)
-    is_typed = arguments.file is None and sys.stdin.isatty()
+    is_typed, texts_read, blank = arguments.file is None and sys.stdin.isatty(), 0, 0
     # disable=None: no bar unless standard error is a terminal.
     with open_output(arguments.output) as output, tqdm(unit=" texts", disable=is_typed or None, leave=False) as bar:
         if texts.columns:
@@ -193,8 +196,11 @@ def answer_texts(
             for (_, row), answer in zip(window, answers, strict=True):
                 columns = dict.fromkeys(names) if answer is None else columns_of(answer)
                 output.write(f"{texts.to_line(row, columns)}\n")
+                texts_read, blank = texts_read + 1, blank + (answer is None)
             output.flush()
             bar.update(len(window))
+    if arguments.output is not None:
+        print(f"{arguments.output}: {texts_read:,} texts{f', {blank:,} of them blank' if blank else ''}")
     if model.number_cut:
         print_line(f"texts cut to the {model.max_length} tokens that the model reads: {model.number_cut:,}")
 
@@ -214,7 +220,7 @@ def open_output(name: str | None) -> Iterator[TextIO]:
     output.parent.mkdir(parents=True, exist_ok=True)
     unfinished = output.with_name(f".{output.name}.{os.getpid()}")
     try:
-        with open(unfinished, "x", encoding="utf-8", newline="\n") as file:
+        with full_disk_errors(name), open(unfinished, "x", encoding="utf-8", newline="\n") as file:
             yield file
         os.rename(unfinished, output)
     finally:

@@ -36,7 +36,7 @@ def main(argv: list[str] | None = None) -> None:
     with finished_folder(arguments.output_dir) as folder:
         shutil.copytree(Path(__file__).parents[1] / "page", folder, dirs_exist_ok=True)
         for model in arguments.model:
-            task_of_folder(model)  # an error if it neither classifies nor translates
+            task_of_folder(model, "page")  # an error if it neither classifies nor translates
             source = Path(model) if Path(model).is_dir() else Path(snapshot_download(model, allow_patterns=FILES))
             for file in [file for pattern in FILES for file in source.glob(pattern)]:
                 copy = folder / "models" / Path(model).resolve().name / file.relative_to(source)

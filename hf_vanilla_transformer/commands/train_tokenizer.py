@@ -8,6 +8,7 @@ The result is a folder that AutoTokenizer loads. Of labelled data, only the trai
 """
 
 import logging
+import sys
 from dataclasses import dataclass
 
 from transformers.hf_argparser import HfArg
@@ -39,7 +40,7 @@ class TokenizerArguments(LabelledTextArguments):
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([TokenizerArguments], __doc__, argv)
-    logging.basicConfig(format="%(message)s", level=logging.INFO)
+    logging.basicConfig(format="%(message)s", level=logging.INFO, stream=sys.stdout)
     with finished_folder(arguments.output_dir) as folder:
         texts, encoding = arguments.texts, arguments.encoding or "utf-8"
         rows = read_texts(texts, encoding) if texts else arguments.load()["train"]

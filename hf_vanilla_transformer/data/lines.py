@@ -57,7 +57,7 @@ def decode_lines(stream: BinaryIO, name: str, encoding: str = "utf-8") -> Iterat
             yield number, text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
     except UnicodeDecodeError as error:
         problem = f"byte {error.start + 1} is not {encoding.upper()} ({error.reason})"
-        raise DataError(f"{name}, line {number or 1}: {problem}: name the encoding, such as cp949") from error
+        raise DataError(f"{name}, line {number or 1}: {problem}: name the --encoding, such as cp949") from error
     except (LookupError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{name}: {error}") from error
 

@@ -29,7 +29,10 @@ def data_errors(name: str) -> Iterator[None]:
         cause: BaseException = error
         while cause.__cause__ is not None and not isinstance(cause, DataError):
             cause = cause.__cause__
-        raise cause if isinstance(cause, DataError) else DataError(f"{name}: {str(cause) or 'no data'}") from error
+        if isinstance(cause, DataError):
+            raise cause from error
+        is_empty = not str(cause) or "corresponds to no data" in str(cause)
+        raise DataError(f"{name}: {'no rows' if is_empty else cause}") from error
 
 
 def generate_rows(name: str, generator: Callable, columns: Sequence[str], **settings: Any) -> Dataset:

@@ -87,7 +87,7 @@ def evaluate(model: str | Path, **settings: Any) -> dict[str, Any]:
         OSError: a file cannot be read or written.
     """
     folder = os.fspath(model)
-    translates = task_of_folder(folder) is TRANSLATION
+    translates = task_of_folder(folder, "evaluate") is TRANSLATION
     group: Any = PairArguments if translates else LabelledTextArguments
     names = {one.name for one in fields(group)}
     recipe = {name: value for name, value in record_of(folder, RECIPE_FILE).items() if name in names}
@@ -251,7 +251,8 @@ def accuracy_by_length(texts: list[str], right: np.ndarray) -> list[dict[str, An
 def describe_engine(engine: Engine, model: str) -> dict[str, str]:
     """Name the precision and the device that an engine computes with."""
     if not isinstance(engine, TorchEngine):
-        return {"precision": (read_export(model) or {}).get("quantize") or "float32", "device": "cpu"}
+        export = read_export(model)
+        return {"precision": (export and export.quantize) or "float32", "device": "cpu"}
     device = engine.model.device
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
     return {"precision": engine.precision, "device": name}

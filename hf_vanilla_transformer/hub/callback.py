@@ -1,12 +1,14 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """A callback for your own `Trainer`: it writes record and card of the run."""
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
+from ..inference.folder import MODEL_INPUTS
 from ..inference.precision import training_precision
 from ..settings.reading import NOT_IN_RECIPE
 from .model_card import save_model_card
@@ -43,9 +45,10 @@ class RecordCallback(TrainerCallback):
     def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
         if not state.is_world_process_zero:
             return
-        for part in (kwargs["model"], kwargs.get("processing_class")):
-            if part is not None:
-                part.save_pretrained(args.output_dir)
+        kwargs["model"].save_pretrained(args.output_dir)
+        if (tokenizer := copy.copy(kwargs.get("processing_class"))) is not None:
+            tokenizer.model_input_names = [*MODEL_INPUTS]
+            tokenizer.save_pretrained(args.output_dir)
         save_record(
             args.output_dir,
             kwargs["model"],

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import named_errors
-from .engine import Engine, ModelFacts, Rows
+from .engine import Engine, Export, Rows
 
 
 class CTranslate2Engine(Engine):
@@ -19,27 +19,25 @@ class CTranslate2Engine(Engine):
     the record has the logits of one.
     """
 
-    def __init__(self, folder: str, export: dict[str, Any], num_threads: int):
+    def __init__(self, folder: str, export: Export, num_threads: int):
         import ctranslate2
 
-        self.facts = ModelFacts.of(export["config"], export["generation"])
+        self.facts, self.num_beams = export.facts, export.num_beams
         torch = sys.modules.get("torch")
         torch_threads = torch.get_num_threads() if torch else None
         with named_errors(folder, "model"):
             self.translator = ctranslate2.Translator(
                 str(folder),
-                compute_type=export["quantize"] or "float32",
+                compute_type=export.quantize or "float32",
                 inter_threads=num_threads,
                 intra_threads=1,
             )
         if torch:  # `intra_threads` (CTranslate2 4.8) would hold for it, too
             torch.set_num_threads(torch_threads)
-        generation = export["generation"]
         # With 0 itself, CTranslate2 searches in another way.
-        self.length_penalty = generation.get("length_penalty", 1.0) or 1e-9
-        self.num_beams = generation.get("num_beams") or 1
+        self.length_penalty = export.length_penalty or 1e-9
         self.source_tokens, self.target_tokens = (_vocabulary(Path(folder), side) for side in ("source", "target"))
-        self.logits_without_tokens = export.get("logits_without_tokens")
+        self.logits_without_tokens = export.logits_without_tokens
         self.target_ids = {token: token_id for token_id, token in enumerate(self.target_tokens)}
 
     def logits(self, input_ids: Rows, batch_size: int) -> np.ndarray:

@@ -3,6 +3,7 @@
 
 import importlib
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DataError, named_errors
-from ..tasks import FORMATS, SINGLE
+from ..errors import DataError
+from ..tasks import CLASSIFICATION, FORMATS, PROBLEM_TYPES, SINGLE, TASKS
 
 
 # An export's record: `format`, `task`, `quantize`, the model's `config` and `generation`, `comparison`.
@@ -38,6 +39,17 @@ class ModelFacts:
     max_new_tokens: int  # of a translation, without the start token
     vocab_size: int
     target_vocab_size: int | None  # None: source and target have one vocabulary
+
+    def __post_init__(self):
+        target_size = self.vocab_size if self.target_vocab_size is None else self.target_vocab_size
+        sizes = (self.max_positions, self.max_target_positions, self.vocab_size, target_size, self.max_new_tokens + 1)
+        if not all(type(size) is int and size >= 1 for size in sizes):
+            raise DataError(f"sizes and limits of the model are not whole numbers from 1 on: {sizes}")
+        ids = (self.pad_token_id, self.start_token_id, *self.end_token_ids)
+        if not all(one is None or (type(one) is int and 0 <= one < max(self.vocab_size, target_size)) for one in ids):
+            raise DataError(f"ids of special tokens are not in the vocabulary: {ids}")
+        if self.problem_type not in PROBLEM_TYPES:
+            raise DataError(f"problem_type: one of {', '.join(PROBLEM_TYPES)}, not {self.problem_type!r}")
 
     @classmethod
     def of(cls, config: Any, generation: Any = None) -> "ModelFacts":
@@ -102,16 +114,50 @@ def log_probabilities(engine: Engine, sources: Rows, targets: Rows) -> np.ndarra
     return np.concatenate([row for part in parts for row in engine.log_probabilities(sources[part], targets[part])])
 
 
-def read_export(folder: str | Path) -> dict[str, Any] | None:
+@dataclass(frozen=True)
+class Export:
+    """What engines read of an export's record."""
+
+    format: str
+    task: str
+    quantize: str | None
+    facts: ModelFacts
+    num_beams: int
+    length_penalty: float
+    logits_without_tokens: list[float] | None
+
+    def __post_init__(self):
+        task, logits = TASKS.get(self.task), self.logits_without_tokens
+        has_labels = self.task == CLASSIFICATION.name
+        if self.format not in FORMATS or self.task not in FORMATS[self.format].tasks or task is None:
+            raise DataError(f"format {self.format!r} is none of {', '.join(FORMATS)}, or has no task {self.task!r}")
+        if self.facts.model_class != task.model_class or has_labels != bool(self.facts.labels and logits):
+            raise DataError(f"a {self.facts.model_class} with labels {self.facts.labels} is no {task.noun}")
+        if logits is not None and len([float(one) for one in logits]) != len(self.facts.labels):
+            raise DataError(f"logits_without_tokens: {len(logits)} numbers for {len(self.facts.labels)} labels")
+        if self.quantize not in (None, "int8"):
+            raise DataError(f"quantize: int8 or null, not {self.quantize!r}")
+        if type(self.num_beams) is not int or self.num_beams < 1 or not math.isfinite(self.length_penalty):
+            raise DataError(f"num_beams {self.num_beams!r}, length_penalty {self.length_penalty!r}")
+
+
+def read_export(folder: str | Path) -> Export | None:
     """Read the record of an exported folder; None if the folder holds a model of this package."""
     file = Path(folder, EXPORT_FILE)
     if not file.is_file():
         return None
-    with named_errors(str(file), "record"):
-        export = json.loads(file.read_text(encoding="utf-8"))
-    if export["format"] not in FORMATS:
-        raise DataError(f"{file}: format {export['format']!r} is none of {', '.join(FORMATS)}")
-    return export
+    try:
+        record = json.loads(file.read_text(encoding="utf-8"))
+        generation = record["generation"]
+        return Export(
+            *(record[name] for name in ("format", "task", "quantize")),
+            ModelFacts.of(record["config"], generation),
+            generation.get("num_beams") or 1,
+            generation.get("length_penalty", 1.0),
+            record.get("logits_without_tokens"),
+        )
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise DataError(f"{file}: not the record of an export ({error or type(error).__name__})") from error
 
 
 def load_engine(folder: str, dtype: str = "float32", num_threads: int | None = None) -> Engine:
@@ -133,8 +179,8 @@ def load_engine(folder: str, dtype: str = "float32", num_threads: int | None = N
 
         return TorchEngine.load(folder, dtype)
     if dtype not in ("float32", "auto"):
-        raise DataError(f"{folder}: dtype {dtype}: only torch has it, this is an export to {export['format']}")
-    module, name = FORMATS[export["format"]].engine.split(".")
+        raise DataError(f"{folder}: dtype {dtype}: only torch has it, this is an export to {export.format}")
+    module, name = FORMATS[export.format].engine.split(".")
     # As torch chooses them.
     num_threads = num_threads or int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
     return getattr(importlib.import_module(f".{module}", __package__), name)(folder, export, num_threads)

@@ -1,6 +1,7 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Load models and tokenizers from a folder or the Hub; an error names the folder."""
 
+import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +18,7 @@ from transformers import (
 )
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.models.auto.tokenization_auto import get_tokenizer_config, tokenizer_class_from_name
+from transformers.utils import logging
 
 from .. import (
     modeling_vanilla_transformer,
@@ -32,6 +34,7 @@ from .engine import TARGET_TOKENIZER, read_export
 Model = TypeVar("Model", bound=PreTrainedModel)
 # Of source and target; the same one twice where there is one vocabulary.
 Tokenizers = tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]
+MODEL_INPUTS = ["input_ids", "attention_mask"]
 # `from_pretrained` changes functions and torch's default dtype for the whole process while it runs: of two threads
 # that load at once, one gets a model with untied weights.
 ONE_AT_A_TIME = threading.Lock()
@@ -66,6 +69,8 @@ def load_config(folder: str) -> VanillaTransformerConfig:
     Raises:
         DataError: it cannot be read, the model is of another type, or its attention is another repository's code.
     """
+    if "/" not in os.fspath(folder) and not os.path.isdir(folder):  # the Hub would be asked again and again
+        raise DataError(f"{folder}: no such folder, and no name of a model on the Hub, USER/NAME")
     config = load_from(AutoConfig, folder, "model")
     if not isinstance(config, VanillaTransformerConfig):
         raise DataError(f"{folder}: a checkpoint of type {config.model_type!r}, not 'vanilla_transformer'")
@@ -75,17 +80,19 @@ def load_config(folder: str) -> VanillaTransformerConfig:
     return config
 
 
-def task_of_folder(folder: str) -> Task:
+def task_of_folder(folder: str, use: str | None = None) -> Task:
     """Return what the model of a folder or Hub name was trained for.
 
     Raises:
-        DataError: the model neither classifies nor translates.
+        DataError: the model is for none of `TASKS`, or for one whose models the command `use` does not take.
     """
     export = read_export(folder)
-    name = (load_config(folder).architectures or ["None"])[0] if export is None else export["task"]
+    name = (load_config(folder).architectures or ["None"])[0] if export is None else export.task
     task = task_of(name) or TASKS.get(name)
     if task is None:
         raise DataError(f"{folder}: neither {' nor '.join(task.noun for task in TASKS.values())} but a {name}")
+    if use is not None and use not in task.uses:
+        raise DataError(f"{folder}: {use} takes no {task.noun}")
     return task
 
 
@@ -120,7 +127,12 @@ def load_to_train(model_class: type[Model], folder: str, config: VanillaTransfor
         DataError: as in `load_config`, or weights other than the head's are missing or have another shape.
     """
     options |= {"config": config, "dtype": torch.float32, "output_loading_info": True}
-    model, loading = load_from(model_class, folder, "model", **options)
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()  # no table of a new head's weights
+    try:
+        model, loading = load_from(model_class, folder, "model", **options)
+    finally:
+        logging.set_verbosity(verbosity)
     new = {*loading["missing_keys"], *(name for name, *_ in loading["mismatched_keys"])}
     if missing := sorted(name for name in new if name.startswith(f"{model.base_model_prefix}.")):
         raise DataError(f"{folder}: the model lacks {', '.join(missing)}")
@@ -136,6 +148,7 @@ def load_tokenizer(folder: str, subfolder: str = "", vocab_size: int | None = No
     with named_errors(folder, "tokenizer"):
         check_tokenizer_class(folder, subfolder)
     tokenizer = load_from(AutoTokenizer, folder, "tokenizer", subfolder=subfolder)
+    tokenizer.model_input_names = [*MODEL_INPUTS]  # a vocabulary of BERT gives `token_type_ids`, too
     if vocab_size is not None and (needed := size_needed(tokenizer)) > vocab_size:
         raise DataError(f"{folder}: the tokenizer has the id {needed - 1}, the model's vocabulary {vocab_size} tokens")
     return tokenizer

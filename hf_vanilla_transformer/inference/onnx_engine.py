@@ -2,13 +2,12 @@
 """The engine of classifiers in ONNX files."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ..errors import named_errors
 from .batches import batches_by_length
-from .engine import Engine, ModelFacts, Rows
+from .engine import Engine, Export, Rows
 
 
 def onnx_file(quantize: str | None) -> str:
@@ -19,14 +18,14 @@ def onnx_file(quantize: str | None) -> str:
 class OnnxEngine(Engine):
     """Computes with onnxruntime, on the CPU."""
 
-    def __init__(self, folder: str, export: dict[str, Any], num_threads: int):
+    def __init__(self, folder: str, export: Export, num_threads: int):
         import onnxruntime
 
-        self.facts = ModelFacts.of(export["config"])
+        self.facts = export.facts
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = num_threads
         options.log_severity_level = 3  # errors only
-        file = str(Path(folder, onnx_file(export["quantize"])))
+        file = str(Path(folder, onnx_file(export.quantize)))
         with named_errors(file, "model"):
             self.session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
 

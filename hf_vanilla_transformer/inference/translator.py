@@ -94,7 +94,7 @@ class Translator(LoadedModel):
         """
         check_count("num_return_sequences", num_return_sequences)
         if (number := num_return_sequences or 1) > self.num_beams:
-            raise DataError(f"num_return_sequences: at most {self.num_beams}, num_beams, not {num_return_sequences}")
+            raise DataError(f"num_return_sequences: {number}, and the search has {self.num_beams} beams (num_beams)")
         for answers in self._answers(texts, partial(self._translate, number=number, return_scores=return_scores)):
             yield answers[0] if answers and num_return_sequences is None else answers
 

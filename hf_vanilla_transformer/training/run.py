@@ -20,7 +20,7 @@ from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerB
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.rows import TextsOfColumns, column_array
-from ..errors import DataError, TrainingStopped, user_errors
+from ..errors import DataError, TrainingStopped, full_disk_errors, user_errors
 from ..hub.model_card import save_model_card
 from ..hub.record import CARD_FILE, metrics_of_training, save_record
 from ..hub.upload import upload
@@ -144,6 +144,11 @@ def stop_at_sigterm(trainer: ResumableTrainer) -> Iterator[None]:
         signal.signal(signal.SIGTERM, handler)
 
 
+def remove_if_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
 class Run:
     """A training run, from an empty folder to one that can be shared.
 
@@ -205,7 +210,8 @@ class Run:
             self._at_end = stack.pop_all()
         if self.training.ddp_find_unused_parameters is None:
             self.training.ddp_find_unused_parameters = False  # no loss leaves out a parameter
-        print_once(f"The result goes to {self.folder}", f"Computing in {training_precision(self.training)}")
+        begin = f"Going on from {self.checkpoint}" if self.checkpoint else f"The result goes to {self.folder}"
+        print_once(begin, f"Computing in {training_precision(self.training)}")
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
@@ -213,17 +219,21 @@ class Run:
             checkpoint = last_whole_checkpoint(self.folder)
             way = f"the same command with --resume_from_checkpoint auto goes on from {checkpoint}"
             error.add_note(way if checkpoint else "no checkpoint was saved")
-        self._at_end.close()
+        self._at_end.__exit__(kind, error, traceback)
 
     def _open_folder(self, stack: contextlib.ExitStack) -> str | None:
         """Lock the folder until the stack is closed, and return the checkpoint to resume from."""
-        Path(self.folder).mkdir(parents=True, exist_ok=True)
-        lock = Path(self.folder, LOCK_FILE)
+        folder = Path(self.folder)
+        if not folder.exists():
+            stack.callback(remove_if_empty, folder)  # of a run that is refused
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = folder / LOCK_FILE
         try:
             stack.enter_context(FileLock(lock, timeout=0))
         except Timeout:
             raise DataError(f"{self.folder}: a run is going on there: choose another output_dir") from None
         stack.callback(lock.unlink, missing_ok=True)
+        stack.enter_context(full_disk_errors(folder))
         return prepare_output_dir(self.folder, self.training.resume_from_checkpoint)
 
     def make_tokenizer(self, rows: Dataset | None, max_length: int, *needed: str) -> PreTrainedTokenizerBase:

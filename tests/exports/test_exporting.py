@@ -3,22 +3,24 @@
 import json
 import sys
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 import yaml
 from huggingface_hub import ModelCard
-from shared import files_of_at_most, read_json, tiny_config
+from shared import ROOT, files_of_at_most, read_json, tiny_config
 from transformers import ByT5Tokenizer
 
 from exports.models import random_model, save
-from hf_vanilla_transformer import VanillaTransformerModel
+from hf_vanilla_transformer import VanillaTransformerModel, __main__
 from hf_vanilla_transformer.exports import comparison, export, exporting
 from hf_vanilla_transformer.exports.exporting import metadata_of
 from hf_vanilla_transformer.inference import load_engine
 from hf_vanilla_transformer.inference.torch_engine import TorchEngine
-from hf_vanilla_transformer.tasks import FORMATS
+from hf_vanilla_transformer.tasks import FORMATS, TASKS
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
@@ -45,7 +47,7 @@ def test_record_card_and_lines_say_what_was_done(model, tmp_path, capsys):
     assert "| same translation, greedy search | 25 of 25 |" in card
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith(
-        f"{folder}: ctranslate2, float32; same translation 25 of 25, greatest difference from torch "
+        f"{folder}: ctranslate2, float32; beside torch, on texts of random tokens: same translation 25 of 25, "
     )
 
 
@@ -68,6 +70,60 @@ def test_an_export_with_other_numbers_leaves_nothing(model, monkeypatch, refuse_
 
     monkeypatch.setattr(ctranslate2_writer, "set_translator", wrong)
     refuse_export(model, "does not agree with torch: numbers differ by up to")
+
+
+def zero_head(model):
+    model.lm_head.weight.data.zero_()
+
+
+def halve_a_layer(model):
+    model.model.encoder.layers[1].feed_forward.fc1.weight.data *= 0.5
+
+
+def other_end(model):
+    model.generation_config.eos_token_id = 9
+
+
+def shorter(model):
+    model.generation_config.max_new_tokens = 2
+
+
+def other_start(model):
+    model.config.decoder_start_token_id = model.generation_config.decoder_start_token_id = 9
+
+
+def other_bias(model):
+    model.lm_head.bias.data += torch.arange(29.0)
+
+
+@pytest.mark.parametrize("change", [zero_head, halve_a_layer, other_end, shorter, other_start, other_bias])
+def test_a_writer_that_changes_the_model_is_found_out(change, model, monkeypatch, refuse_export):
+    right = ctranslate2_writer.write
+
+    def wrong(network, *arguments):
+        change(network)
+        right(network, *arguments)
+
+    monkeypatch.setattr(ctranslate2_writer, "write", wrong)
+    if change is shorter:  # the record has what counts
+        export(model, output_dir=str(Path(model).parent / "export"), format="ctranslate2")
+        assert load_engine(str(Path(model).parent / "export")).facts == TorchEngine.load(model).facts
+    else:
+        refuse_export(model, "does not agree with torch: ")
+
+
+@pytest.mark.parametrize("form", FORMATS.values(), ids=lambda form: form.name)
+def test_a_format_has_its_modules_and_programs(form, capsys):
+    """And its name in the help."""
+    package = "hf_vanilla_transformer"
+    assert find_spec(f"{package}.exports.{form.writer}"), f"{form.name}: exports/{form.writer}.py is missing"
+    module, name = form.engine.split(".")
+    file = ROOT / package / "inference" / f"{module}.py"
+    assert file.is_file() and f"class {name}(Engine)" in file.read_text(), f"{form.name}: {form.engine} is missing"
+    for task in form.tasks:
+        assert task in TASKS and (ROOT / package / "exports" / "programs" / f"{form.name}-{task}.py.jinja").is_file()
+    __main__.main(["--help"])
+    assert form.title in capsys.readouterr().out
 
 
 def test_an_export_with_another_search_leaves_nothing(model, monkeypatch, refuse_export):
