@@ -100,6 +100,25 @@ def test_an_unknown_preset_or_field_is_refused_by_name():
         VanillaTransformerConfig.from_preset("base", dropuot=0.5)
 
 
+@pytest.mark.parametrize(
+    ("name", "suggested"),
+    [
+        *(("num_layers", "encoder_layers"), ("layers", "encoder_layers"), ("n_heads", "encoder_attention_heads")),
+        *(
+            ("num_heads", "encoder_attention_heads"),
+            ("ffn_dim", "encoder_ffn_dim"),
+            ("atention_dropout", "attention_d"),
+        ),
+        *(("vocab", "vocab_size"), ("max_positions", "max_position_embeddings"), ("norm_frist", "norm_first")),
+    ],
+)
+def test_the_nearest_field_is_suggested(name, suggested, caplog):
+    VanillaTransformerConfig(**{name: 3})
+    with pytest.raises(ValueError, match=f"did you mean {suggested}"):
+        VanillaTransformerConfig.check_names([name])
+    assert f"did you mean {suggested}" in caplog.text
+
+
 def test_a_misspelt_field_is_warned_of_and_a_saved_one_is_not(tmp_path, caplog):
     of_transformers = {"attn_implementation": "eager", "torch_dtype": "float32", "name_or_path": "here"}
     config = VanillaTransformerConfig(dropuot=0.5, hidden_size=64, num_beams=2, num_labels=3, **of_transformers)

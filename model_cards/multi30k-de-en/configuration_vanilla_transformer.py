@@ -289,8 +289,10 @@ AUTO_MAP = {
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
-    """Suggest a similar name, as the end of a message."""
-    return "".join(f"; did you mean {one}?" for one in difflib.get_close_matches(name, known, n=1))
+    """Suggest a similar name, as the end of a message; of `num_layers` or `n_heads` the one of the encoder."""
+    similar = [one for one in known if one.startswith("encoder_") and one.endswith(name.rpartition("_")[2])]
+    nearest = similar or difflib.get_close_matches(name, known, n=1)
+    return "".join(f"; did you mean {one}?" for one in nearest[:1])
 
 
 def _stacks(**sizes: int) -> dict[str, int]:

@@ -47,7 +47,7 @@ def test_windows_are_answered_in_the_order_of_the_texts(succeed, classifier, tex
     compressed, output = tmp_path / "texts.txt.gz", tmp_path / "new" / "folder" / "answers.tsv"
     compressed.write_bytes(gzip.compress(texts.read_bytes()))
     arguments = ["--model", classifier, "--file", compressed, "--batch_size", "1", "--output", output]
-    assert succeed("predict", *arguments) == ""
+    assert succeed("predict", *arguments) == f"{output}: {len(TEXTS)} texts\n"
     assert output.read_bytes() == out.encode() and [*output.parent.iterdir()] == [output]
 
 
@@ -57,7 +57,7 @@ def test_lines_are_read_in_their_encoding(refused, succeed, classifier, tmp_path
     arguments = ["predict", "--model", classifier, "--file", file, "--batch_size", "1"]
     out = succeed(*arguments, "--encoding", "cp949")
     assert [line.split("\t")[2] for line in out.splitlines()] == lines
-    assert "line 1: byte 1 is not UTF-8 (invalid start byte): name the encoding" in refused(*arguments)
+    assert "line 1: byte 1 is not UTF-8 (invalid start byte): name the --encoding, such" in refused(*arguments)
 
 
 def fail(error: BaseException, monkeypatch) -> None:
@@ -82,17 +82,43 @@ def test_a_command_that_fails_leaves_no_answers(run, classifier, texts, tmp_path
     fail(error, monkeypatch)
     status, _, err = run("predict", *arguments, "--output", tmp_path / "answers.tsv")
     assert status == expected and err.splitlines()[-1].startswith("vanilla-transformer predict: ")
+    assert expected == 130 or err.endswith(f"No space left on device: '{tmp_path / 'answers.tsv'}'\n")
     assert [file.name for file in tmp_path.iterdir()] == ["texts.txt"]
 
 
-def test_a_line_that_cannot_be_read_is_named_and_those_before_are_answered(run, refused, classifier, texts, tmp_path):
+def test_a_line_that_cannot_be_read_is_named_and_those_before_are_answered(run, classifier, texts):
+    """Of standard input; of a file before the model is loaded."""
     lines = texts.read_bytes().splitlines(keepends=True)
     lines[WINDOW + 3] = b"\xff\n"
-    texts.write_bytes(b"".join(lines))
-    arguments = ["--model", classifier, "--file", texts, "--batch_size", "1"]
-    status, out, err = run("predict", *arguments)
-    assert status == 2 and f"texts.txt, line {WINDOW + 4}: byte 1 is not UTF-8" in err
+    status, out, err = run("predict", "--model", classifier, "--batch_size", "1", stdin=b"".join(lines))
+    assert status == 2 and f"standard input, line {WINDOW + 4}: byte 1 is not UTF-8" in err
     assert [line.split("\t")[2] for line in out.splitlines()] == TEXTS[:WINDOW]
+
+
+ROW = '{"text": "%s", "label": 1}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.txt", "가\n나\n".encode("cp949"), "line 1: byte 1 is not UTF-8 (invalid start byte): name the --encoding"),
+        ("a.txt", b"x\n" * 500 + "가".encode("euc-kr"), "line 501: byte 1 is not UTF-8"),
+        ("a.csv", b"text,n\n" + b"x,1\n" * 500 + "가,2\n".encode("cp949"), "line 502: byte 1 is not UTF-8"),
+        ("a.csv", b"text,n\n" + b"x,1\n" * 500 + b"x\n", "line 502: 1 columns instead of 2"),
+        ("a.tsv", "text\n가\n".encode("utf-16"), "a.tsv, line 1: byte 1 is not UTF-8"),
+        ("a.jsonl", (ROW % "x" * 300).encode() + (ROW % "가").encode("cp949"), "line 301: byte 11 is not UTF-8"),
+        ("a.jsonl", (ROW % "x" * 300).encode() + b"{", "line 301: not JSON"),
+        ("a.txt", b"", "a.txt: the file is empty"),
+        ("a.csv", b"", "a.csv: the file is empty"),
+        ("a.jsonl", b"\n \n", "a.jsonl: the file is empty"),
+        ("a.txt.gz", gzip.compress(b""), "a.txt.gz: the file is empty"),
+        ("no.txt", None, "no.txt"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused_before_a_model_is_loaded(refused, here, name, content, message):
+    if content is not None:
+        (here / name).write_bytes(content)
+    assert message in refused("predict", "--model", "user/nowhere", "--file", name)
 
 
 @pytest.mark.parametrize(
@@ -206,6 +232,29 @@ def test_json_keeps_its_columns_and_types(succeed, classifier, tmp_path):
             assert (row["predicted"], row["probability"]) == (one["label"], pytest.approx(one["score"], abs=5e-5))
         else:
             assert (row["predicted"], row["probability"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        '{"text": "가", "n": 1e999}',
+        '{"n": 0.12345678901234567890, "text": "나"}',
+        '{"text": "가 나", "n": -1E+3, "m": 123456789012345678901234567890}',
+        '{"text":"다","a":{"x":[1.0,1.00,null]}}',
+        '  {"text": "\\uac00", "e": "\\ud83d\\ude00 \\/"  }  ',
+        '{"a": NaN, "a": -Infinity, "text": ""}',
+        '\t{"text": null, "u": "caf\u00e9\u2028"}',
+    ],
+)
+def test_the_other_columns_of_json_come_back_as_they_were_written(succeed, classifier, tmp_path, row):
+    file = tmp_path / "texts.jsonl"
+    file.write_text(f"{row}\r\n{row}", encoding="utf-8")
+    out = succeed("predict", "--model", classifier, "--file", file, "--output", tmp_path / "answers.jsonl")
+    assert out.startswith(f"{tmp_path / 'answers.jsonl'}: 2 texts")
+    for line in (tmp_path / "answers.jsonl").read_text(encoding="utf-8").split("\n")[:-1]:
+        begin = row.strip().removesuffix("}").rstrip()
+        assert line.startswith(f'{begin}, "predicted": ')
+        assert json.loads(line).keys() == {*json.loads(row), "predicted", "probability"}
 
 
 def test_answers_that_standard_output_cannot_hold_are_escaped(classifier, monkeypatch):

@@ -146,4 +146,4 @@ def test_the_best_translations_and_their_scores_are_columns(succeed, refused, tr
     said = refused("translate", *flags, "--file", tmp_path / "taken.csv", "--text_column", "num")
     assert "'score 2': rename that column" in said
     said = refused("translate", *flags, "--num_beams", 1, stdin="1\n")
-    assert "num_return_sequences: at most 1, num_beams, not 2" in said
+    assert "num_return_sequences: 2, and the search has 1 beams (num_beams)" in said

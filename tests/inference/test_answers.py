@@ -209,7 +209,7 @@ def test_each_text_has_its_best_translations_and_their_log_probabilities(transla
         assert [one["score_per_token"] * n for one, n in zip(each, tokens, strict=True)] == pytest.approx(
             expected, abs=1e-4
         )
-    with pytest.raises(DataError, match="num_return_sequences: at most 3, num_beams, not 4"):
+    with pytest.raises(DataError, match="num_return_sequences: 4, and the search has 3 beams"):
         translate(TEXTS, num_return_sequences=4)
 
 

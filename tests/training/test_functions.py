@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict
-from shared import read_json
+from shared import files_of_at_most, read_json
 from transformers import AutoModelForSeq2SeqLM, Trainer
 
 import hf_vanilla_transformer as vt
@@ -96,7 +96,16 @@ def test_a_wrong_setting_is_an_exception_and_holds_nothing(settings, message, tm
     with pytest.raises(DataError, match=message.replace("?", r"\?")):
         given = {"recipe": "few-rows", "data": data_in("Dataset"), "output_dir": tmp_path / "run", **settings}
         vt.train_classifier(**given)
-    assert not [*(tmp_path / "run").glob("*")]
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("limit", [10_000, 20_000, 30_000, 45_000])
+def test_a_full_disk_is_named_by_the_runs_folder(limit, tmp_path):
+    """Whatever was being written: weights, the optimizer's state, code that is copied."""
+    with pytest.raises(OSError, match=str(tmp_path / "run")), files_of_at_most(limit):
+        vt.train_classifier(
+            "few-rows", data=data_in("Dataset"), text_column="review", output_dir=tmp_path / "run", **QUICK
+        )
 
 
 def test_of_a_wrong_recipe_those_of_the_command_are_named():
@@ -122,7 +131,7 @@ def test_a_run_that_fails_leaves_no_lock_and_nothing_changed(error, tmp_path, mo
             vt.train_classifier("few-rows", **settings)
     if error is KeyboardInterrupt:
         assert failed.value.__notes__ == ["no checkpoint was saved"]
-    assert not [*(tmp_path / "run").iterdir()]
+    assert not (tmp_path / "run").exists()
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == handlers
     assert vt.train_classifier("few-rows", **settings).metrics["best_step"] == 2
 

@@ -153,7 +153,8 @@ def test_a_run_that_is_stopped_says_how_it_goes_on(run, succeed, before, whole, 
     (line,) = [line for line in err.splitlines() if line.startswith("vanilla-transformer ")]
     assert "--resume_from_checkpoint auto" in line and line.endswith(f" {folder / last}")
     assert not {file.name for file in folder.iterdir()} & {"README.md", "metrics.json", "run.json", "_run.lock"}
-    succeed("train-classifier", *CLASSIFIER, "--output_dir", folder, *AUTO)
+    out = succeed("train-classifier", *CLASSIFIER, "--output_dir", folder, *AUTO)
+    assert out.startswith(f"Going on from {folder / last}\n")
     assert signal.getsignal(signal.SIGTERM) == handler
     assert read_json(folder / "run.json")["resumed_from"] == last
     assert_same_end(folder, whole, logged_more=last.startswith("_stopped"))
@@ -170,7 +171,7 @@ def test_processes_that_load_data_may_get_the_signal_too(tmp_path):
 def test_a_run_that_is_interrupted_before_its_first_step_leaves_nothing(run, before, tmp_path):
     before("__init__", 1, lambda: signal.raise_signal(signal.SIGINT))
     status, _, err = run("train-classifier", *CLASSIFIER, "--output_dir", tmp_path / "run")
-    assert status == 130 and "no checkpoint was saved" in err and not any((tmp_path / "run").iterdir())
+    assert status == 130 and "no checkpoint was saved" in err and not (tmp_path / "run").exists()
 
 
 def test_auto_leaves_a_finished_run_alone(refused, whole):
