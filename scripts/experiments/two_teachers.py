@@ -1,0 +1,110 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Let a classifier of two labels and a linear model label texts together, for distil.py to learn from.
+
+    python scripts/experiments/two_teachers.py --data nsmc --model model_cards/nsmc-small --texts reviews.txt.gz \\
+        --output_dir runs/labels
+
+The linear model is a logistic regression on the n-grams of one to four characters, without spaces. A label is the mean
+of both teachers' logits, times `SHARPNESS`. They label the lines of --texts that are no text of the data, and the
+training texts. On the latter, the linear model is cross-fitted, for a teacher that has seen a row is too sure of it;
+the classifier has seen them, so its logits are weakened; and the label itself counts as much as both teachers.
+
+Leaves `soft_labels.parquet` (`text`; `label`, the probability of each label), `recipe.yaml`, and `metrics.json` with
+the accuracy of the teachers together on validation.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from datasets import Dataset
+from distillation import SOFT_LABELS, SOFT_LABELS_FILE
+from scipy.special import expit
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from soft_labels import normalize_spaces, unknown_lines
+from transformers.hf_argparser import HfArg
+
+from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.data.changes import no_spaces
+from hf_vanilla_transformer.data.lines import iterate_lines
+from hf_vanilla_transformer.data.sources import describe_splits, file_checksum
+from hf_vanilla_transformer.hub.record import METRICS_FILE, RECIPE_FILE, describe_environment, recipe_text, save_json
+from hf_vanilla_transformer.inference import Classifier
+from hf_vanilla_transformer.settings.groups import LabelledTextArguments
+from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
+
+
+FOLDS = 5
+# Chosen by the log loss on validation: the mean of the logits of two models that know different things is too weak.
+SHARPNESS = 1.1
+# What the classifier's logits count on texts that it has seen.
+SEEN = 0.85
+
+
+@dataclass
+class TeacherArguments(LabelledTextArguments):
+    model: str = HfArg(kw_only=True, help="A classifier's folder.")
+    texts: str = HfArg(kw_only=True, help="A file with one text per line, UTF-8, plain or .gz.")
+    output_dir: str = HfArg(kw_only=True, help="The folder for the result; it must be empty.")
+    dtype: str = HfArg(default="bfloat16", help="Precision of the classifier.")
+
+
+def linear_logits(train: list[str], labels: np.ndarray, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return a linear model's logits for other texts, and cross-fitted ones for the training texts."""
+    vectorizer = TfidfVectorizer(
+        analyzer="char_wb", ngram_range=(1, 4), min_df=2, sublinear_tf=True, dtype=np.float32, preprocessor=no_spaces
+    )
+    features, others = vectorizer.fit_transform(train), vectorizer.transform(texts)
+
+    def fit(rows: np.ndarray) -> LogisticRegression:
+        return LogisticRegression(C=8, solver="liblinear", dual=True).fit(features[rows], labels[rows])
+
+    fold = np.random.RandomState(0).randint(0, FOLDS, len(labels))
+    cross_fitted = np.zeros(len(labels))
+    for number in range(FOLDS):
+        cross_fitted[fold == number] = fit(fold != number).decision_function(features[fold == number])
+    return fit(fold >= 0).decision_function(others), cross_fitted
+
+
+ARGUMENTS = [TeacherArguments]
+
+
+@exit_with_one_line
+def main(argv: list[str] | None = None) -> None:
+    (arguments,), settings = parse_arguments(ARGUMENTS, __doc__, argv)
+    folder = Path(arguments.output_dir)
+    prepare_output_dir(arguments.output_dir)
+    data = arguments.load()
+    train, validation = data["train"]["text"][:], data["validation"]["text"][:]
+    lines = unknown_lines([list(map(normalize_spaces, iterate_lines(arguments.texts)))], data)
+
+    classify = Classifier(arguments.model, dtype=arguments.dtype, batch_size=128)
+    probabilities = classify.probabilities([*validation, *lines, *train]).astype(np.float64)
+    of_model = np.log(probabilities[:, 1]) - np.log(probabilities[:, 0])
+    labels = np.array(data["train"]["label"][:])
+    of_linear, cross_fitted = linear_logits(train, labels, [*validation, *lines])
+    number = len(of_linear)
+    together = expit(SHARPNESS / 2 * (of_model[:number] + of_linear))
+    of_train = (labels + expit(SHARPNESS / 2 * (SEEN * of_model[number:] + cross_fitted))) / 2
+    positive = np.concatenate([together[len(validation) :], of_train])
+    right = (together[: len(validation)] > 0.5) == np.array(data["validation"]["label"][:])
+
+    rows = {"text": [*lines, *train], "label": np.stack([1 - positive, positive], axis=1)}
+    Dataset.from_dict(rows, features=SOFT_LABELS).to_parquet(folder / SOFT_LABELS_FILE)
+    (folder / RECIPE_FILE).write_text(recipe_text(settings), encoding="utf-8")
+    save_json(
+        folder / METRICS_FILE,
+        {
+            "rows": len(positive),
+            "validation": {"accuracy": float(right.mean())},
+            "data": {"source": arguments.data, **describe_splits(data)},
+            "texts": {arguments.texts: file_checksum(arguments.texts)},
+            **describe_environment(),
+        },
+    )
+    print(f"validation accuracy {right.mean():.4f}; {len(lines):,} texts and {len(train):,} training texts labelled")
+
+
+if __name__ == "__main__":
+    main()
