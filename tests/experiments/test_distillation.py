@@ -1,14 +1,17 @@
 """Soft labels: teachers label texts, and a classifier learns from the labels."""
 
 import math
+from random import Random
 
 import numpy as np
 import pytest
 import torch
 from datasets import Dataset
+from distil import changed
 from distillation import SOFT_LABELS_FILE, labels_nearby, soft_label_loss
 from shared import ROOT, TWO_STEPS, read_json
 from transformers.modeling_outputs import Seq2SeqSequenceClassifierOutput
+from two_teachers import SHARPNESS, linear_logits
 
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
 from hf_vanilla_transformer.data.sources import file_checksum
@@ -96,3 +99,40 @@ def test_teachers_label_texts_and_a_classifier_learns_from_them(succeed, data, l
     assert record["data"]["train"]["rows"] == len(data["train"])
     assert record["data"]["soft_labels"]["rows"] == len(new)
     assert record["data"]["soft_labels"]["sha256"] == file_checksum(soft / SOFT_LABELS_FILE)
+
+
+@pytest.mark.slow
+def test_two_teachers_label_texts_and_a_student_reads_them_spaced_anew(succeed, data, tmp_path):
+    new = ["정말 좋은 영화였다", "지루하고 유치했다"]
+    texts, labels, student = tmp_path / "texts.txt", tmp_path / "labels", tmp_path / "student"
+    texts.write_text("".join(f"{line}\n" for line in [*new, data["validation"]["text"][0], new[0]]))
+    flags = ["--data", "sample", "--model", SMALL, "--texts", texts, "--dtype", "float32"]
+    succeed("experiments/two_teachers.py", *flags, "--output_dir", labels)
+    rows = Dataset.from_parquet(str(labels / SOFT_LABELS_FILE))
+    train, classes = data["train"]["text"][:], np.array(data["train"]["label"][:])
+    assert rows["text"][:] == [*new, *train]
+    positive = np.array(rows["label"][:])[:, 1]
+    linear, _ = linear_logits(train, classes, new)
+    odds = Classifier(SMALL).probabilities(new)
+    logits = np.log(odds[:, 1] / odds[:, 0])
+    np.testing.assert_allclose(positive[:2], 1 / (1 + np.exp(-SHARPNESS * (logits + linear) / 2)), rtol=1e-4)
+    # A training text's own label has half of the weight.
+    assert ((positive[2:] > 0.5) == classes).all() and positive[2:].min() > 0 and positive[2:].max() < 1
+
+    sizes = ["--updates", "4", "--decay", "2", "--warmup", "2", "--rows", "8"]
+    succeed("experiments/distil.py", "--model", SMALL, "--soft_labels", labels, *sizes, "--output_dir", student)
+    before, after = (Classifier(folder).probabilities(new) for folder in (SMALL, str(student)))
+    assert 1e-4 < np.abs(before - after).max() < 0.5
+    assert Classifier(str(student)).engine.model.config.dropout == 0.1
+    assert read_json(student / "run.json")["data"]["train"] == {
+        "rows": len(rows),
+        "sha256": file_checksum(labels / SOFT_LABELS_FILE),
+    }
+
+
+def test_a_students_texts_are_spaced_anew():
+    random, text = Random(1), "정말 재미있는 영화"
+    drawn = [changed(text, random) for _ in range(2000)]
+    assert 0.3 < np.mean([one == text for one in drawn]) < 0.4  # as written 0.45, without a slip 0.75 of these
+    letters = [one.replace(" ", "") for one in drawn]
+    assert 0.7 < np.mean([one == text.replace(" ", "") for one in letters]) < 0.8
