@@ -88,6 +88,11 @@ stage small-labels python "$here/two_teachers.py" --data "$nsmc" --model "$runs/
 stage small-distilled torchrun --nproc_per_node 2 "$here/distil.py" --model "$runs/small-first" \
     --soft_labels "$runs/small-labels" --updates 5300
 
-# The labelled reviews alone, spaced anew.
+# The labelled reviews alone, spaced anew, 5 minutes on one core; the mean of these weights and those before; and a run
+# of no learning, which calibrates and measures the mean.
+stage small-last vanilla-transformer train-classifier "$here/recipes/finetune.yaml" --data "$nsmc" \
+    --model "$runs/small-distilled" --augment spacing typing_slip --weights_dtype float16
+stage small-mean python "$here/mean.py" --models "$runs/small-distilled" "$runs/small-last"
 stage nsmc-small vanilla-transformer train-classifier "$here/recipes/finetune.yaml" --data "$nsmc" \
-    --model "$runs/small-distilled" --augment spacing typing_slip --robustness all --weights_dtype float16
+    --model "$runs/small-mean" --max_steps 1 --learning_rate 0 --augment spacing typing_slip --robustness all \
+    --weights_dtype float16
