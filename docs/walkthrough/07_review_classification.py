@@ -382,7 +382,7 @@ pd.DataFrame(
 # 0.942와는 다릅니다. 내 데이터로 nsmc-small을 이어서 학습(**미세조정**, fine-tuning)하려면 이렇게 합니다.
 #
 # ```sh
-# vanilla-transformer train-classifier scripts/recipes/sample-finetune.yaml --data my.csv --text_column text \
+# vanilla-transformer train-classifier finetune --data my.csv --text_column text \
 #     --output_dir runs/mine-finetuned
 # vanilla-transformer evaluate --model runs/mine-finetuned --output_dir runs/evaluation
 # ```

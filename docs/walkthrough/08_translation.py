@@ -564,7 +564,7 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 # ## 내 문장으로 학습하기
 #
 # 진짜 문장으로 학습할 때도 이 장에서 한 일과 같습니다. 두 언어의 같은 줄끼리 짝을 이루는 파일 두 개나, 열이 두 개인
-# CSV, TSV, JSON 파일이면 됩니다. Multi30k의 파일을 받는 곳은 [README](../../README.ko.md#번역기-학습하기)에 있습니다.
+# CSV, TSV, JSON 파일이면 됩니다. Multi30k의 파일을 받는 곳은 [번역하기](../guides/translate.ko.md#번역기-학습하기)에 있습니다.
 #
 # ```sh
 # vanilla-transformer train-translation multi30k-de-en --data multi30k --output_dir runs/de-en

@@ -366,5 +366,5 @@ check_answer(
 
 # %% [markdown]
 # 여기까지 오느라 수고 많으셨습니다. 어휘에서 Hub까지, 그리고 가중치 하나하나까지, Transformer 하나를 처음부터 끝까지
-# 만들었습니다. 다음에는 [내 데이터로 학습](../../README.ko.md#내-데이터로-학습하기)해 보세요. 코드를 더 읽고 싶다면
+# 만들었습니다. 다음에는 [내 데이터로 학습](../../README.ko.md#csv로-학습하기)해 보세요. 코드를 더 읽고 싶다면
 # 모델 전체가 [파일 하나](../../hf_vanilla_transformer/modeling_vanilla_transformer.py)에 논문의 순서대로 있습니다.

@@ -386,7 +386,7 @@ pd.DataFrame(
     columns=["answer", "confidence", "review", "in English"],
 )
 
-# %% [markdown] source="5033c46a"
+# %% [markdown] source="559bf084"
 # Irony ("Wow, a war film that can make you this sleepy") and praise in negative words ("Why am I crying?") are hard.
 # The authors of this package have read 50 reviews of NSMC's validation data on which an earlier nsmc-small was
 # confident and wrong, and sorted them: the table is in the [results](../../results.md#what-it-gets-wrong). 12 mix
@@ -405,7 +405,7 @@ pd.DataFrame(
 # reviews of NSMC, so they differ from the 0.942 above. To fine-tune nsmc-small on your own data:
 #
 # ```sh
-# vanilla-transformer train-classifier scripts/recipes/sample-finetune.yaml --data my.csv --text_column text \
+# vanilla-transformer train-classifier finetune --data my.csv --text_column text \
 #     --output_dir runs/mine-finetuned
 # vanilla-transformer evaluate --model runs/mine-finetuned --output_dir runs/evaluation
 # ```

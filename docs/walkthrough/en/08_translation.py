@@ -583,12 +583,12 @@ for text in (
 print(tokenizer.tokenize("Eine Frau liest ein Buch"))
 print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 
-# %% [markdown] source="4e91fdd7"
+# %% [markdown] source="0fea0712"
 # ## Training on your own sentences
 #
 # You train on real sentences as you did in this chapter. You need two files whose lines correspond, or a CSV, TSV
 # or JSON file with two columns. Where to get the files of Multi30k is in the
-# [README](../../../README.md#train-a-translator).
+# [Translate](../../guides/translate.md#train-a-translator).
 #
 # ```sh
 # vanilla-transformer train-translation multi30k-de-en --data multi30k --output_dir runs/de-en

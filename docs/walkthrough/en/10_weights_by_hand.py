@@ -381,8 +381,8 @@ check_answer(
     (source, "It still copies as it is."),
 )
 
-# %% [markdown] source="1d5ba0e2"
+# %% [markdown] source="deca1759"
 # From the vocabulary to the Hub, and down to single weights, you have built a Transformer from beginning to end.
-# Now [train on your own data](../../../README.md#train-on-your-own-data). If you want to read more code, the whole
+# Now [train on your own data](../../../README.md#train-on-a-csv). If you want to read more code, the whole
 # model is in [one file](../../../hf_vanilla_transformer/modeling_vanilla_transformer.py), in the order of the
 # paper.
