@@ -6,6 +6,7 @@ has a section for each answer, and each section runs in a namespace of its own.
 """
 
 import ast
+import linecache
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -51,6 +52,12 @@ def bound(node: ast.stmt) -> set[str]:
     return {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
 
 
+def cells(names: dict[str, Any]) -> list[str]:
+    """The cells of the notebook in the order in which they ran; of a script none."""
+    compiled = [file for file in linecache.cache if "ipykernel" in file and not file.startswith("<kept")]
+    return list(names["In"]) if "In" in names else ["".join(linecache.getlines(file)) for file in compiled]
+
+
 def section(name: str, cells: list[str]) -> str:
     """The statements that define a name and what they need, as they stand in the cells of a notebook."""
     statements = []  # each with its text
@@ -91,7 +98,7 @@ def run(kept: dict[str, str], answers: dict[str, Any]) -> dict[str, Any]:
 
 def fresh(name: str, answer: Callable, names: dict[str, Any]) -> dict[str, Any]:
     """The answers as the next chapter will have them; without a notebook, the answer itself."""
-    text = section(name, list(names.get("In", [])))
+    text = section(name, cells(names))
     if not text:
         return {name: answer}
     try:
@@ -106,7 +113,7 @@ def ordered(kept: dict[str, str]) -> list[tuple[str, str]]:
 
 def keep(name: str, answer: Callable, names: dict[str, Any]) -> None:
     """Write a right answer into the file."""
-    text = section(name, list(names.get("In", [])))
+    text = section(name, cells(names))
     if text:
         sections = ordered(sources() | {name: text})
         folder().mkdir(exist_ok=True)

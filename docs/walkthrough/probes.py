@@ -229,18 +229,20 @@ def floats(values: Any) -> list[torch.Tensor]:
     return [one for one in values if isinstance(one, torch.Tensor) and one.is_floating_point()]
 
 
+def unchanged(answer: Callable, *inputs: Any) -> Any:
+    """The result for these inputs, which must stay as they are."""
+    copies = [one.clone() if isinstance(one, torch.Tensor) else one for one in inputs]
+    seen = answer(*copies)
+    holds(all(map(same, copies, inputs)), "the input is changed in place (by +=")
+    return seen
+
+
 def equal(answer: Callable, right: Callable, *inputs: Any, wrongs: tuple[Wrong, ...] = ()) -> None:
     """For these inputs, results and all gradients must be the right ones, and the inputs stay as they are."""
     shapes = ", ".join(str(tuple(one.shape)) for one in inputs if isinstance(one, torch.Tensor))
     trying(say(f"입력의 모양 {shapes}", f"inputs of shape {shapes}" if shapes else ""))
-    copies = [one.clone() if isinstance(one, torch.Tensor) else one for one in inputs]
     with torch.no_grad():
-        seen, expected = answer(*copies), right(*inputs)
-    for copy, one in zip(copies, inputs, strict=True):
-        holds(
-            not isinstance(one, torch.Tensor) or same(copy, one),
-            "the input is changed in place (by +=",
-        )
+        seen, expected = unchanged(answer, *inputs), right(*inputs)
     for one, other in zip(
         *(each if isinstance(each, list | tuple) else [each] for each in (seen, expected)), strict=False
     ):
@@ -339,6 +341,6 @@ def combinations(parts: list[tuple[str, torch.Tensor]]) -> list[Wrong]:
 
 def source_lines(name: str, text: str) -> str:
     """A file name under which tracebacks find the lines of a text."""
-    file = f"<ipykernel {name} {hash(text)}>"
+    file = f"<kept of ipykernel: {name} {hash(text)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     return file

@@ -5,7 +5,21 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
-from probes import build, combinations, compare, drops, elsewhere, equal, holds, kind, known, same, tensor, trying
+from probes import (
+    build,
+    combinations,
+    compare,
+    drops,
+    elsewhere,
+    equal,
+    holds,
+    kind,
+    known,
+    same,
+    tensor,
+    trying,
+    unchanged,
+)
 from torch import nn
 from words import say, told
 
@@ -86,7 +100,7 @@ def layer(answer: Callable, name: str, parts: list[str]) -> None:
         # Each sub-layer gives a number, whatever it reads: 1, 10 and 100.
         values = dict(zip(parts, (1.0, 10.0, 100.0), strict=False))
         module, right = both(**values)
-        tensor(module(*inputs), *x.shape)
+        tensor(unchanged(module, *inputs), *x.shape)
         holds(
             same(module(*inputs), module(*inputs)),
             "after model.eval(), results differ from",
@@ -250,7 +264,9 @@ def stack(answer: Callable, name: str) -> None:
     rest = [mask] if name == "Encoder" else [memory, causal, mask]
     with torch.no_grad():
         module, right = build(answer, name, *STACKS[0])
-        tensor(module(*inputs), 2, 5, 8)
+        trying(say("글 2개, 토큰 5개", "2 texts of 5 tokens"))
+        tensor(unchanged(module, *inputs), 2, 5, 8)
+        trying("")
         holds(
             same(module(*inputs), module(*inputs)),
             "after model.eval(), results differ from",
@@ -397,10 +413,11 @@ def transformer(answer: Callable) -> None:
     head = nn.Linear(8, 3)
     module, right = build(answer, "Transformer", **whole, encoder_layers=2, decoder_layers=1, head=head)
     holds(module.head is head, "self.head must be the head that was")
-    source, is_token = torch.randint(20, (2, 5)), torch.tensor([[1] * 5, [1, 1, 1, 0, 0]]).bool()
+    source, is_token = torch.randint(1, 20, (2, 5)), torch.tensor([[1] * 5, [1, 1, 1, 0, 0]]).bool()
+    source[0, 3] = 0
     for length in (5, 4):
         target = torch.randint(20, (2, length))
-        mask = is_token[:, None, None, :]
+        mask, own = is_token[:, None, None, :], (source != 0)[:, None, None, :]
         with torch.no_grad():
             trying(told("5 source tokens, … written ones", length=length))
             seen = module(source, is_token, target)
@@ -413,6 +430,7 @@ def transformer(answer: Callable) -> None:
                 "encoder reads source, the decoder reads",
                 (head(decoder(target, encoder(source, None), None)), "source mask is not handed on, and the"),
                 (head(decoder(target, encoder(source, None), mask)), "encoder does not get the source mask, and"),
+                (head(decoder(target, encoder(source, own), own)), "The mask comes from source"),
                 (head(decoder(target, memory, None)), "decoder does not get the source mask"),
                 (head(decoder(target, encoder(source, ~mask), ~mask)), "source mask is inverted"),
                 (head(decoder(source, memory, mask)), "decoder reads source instead of target"),

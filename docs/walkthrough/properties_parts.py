@@ -6,7 +6,22 @@ from collections.abc import Callable
 
 import my_transformer
 import torch
-from probes import build, compare, drops, elsewhere, equal, holds, kind, known, pair, same, shown, tensor, trying
+from probes import (
+    build,
+    compare,
+    drops,
+    elsewhere,
+    equal,
+    holds,
+    kind,
+    known,
+    pair,
+    same,
+    shown,
+    tensor,
+    trying,
+    unchanged,
+)
 from torch import nn
 from words import say, told
 
@@ -56,7 +71,8 @@ def softmax(answer: Callable) -> None:
 def most_frequent_pair(answer: Callable) -> None:
     cases = [
         ("ab ab cd", "ab", "is the pair that occurs most often"),
-        ("ab cd cd", "cd", "Count all words, not the first alone"),
+        ("ab xcd ycd", "cd", "Count all words, not the first alone"),
+        ("ab xab cd cd cd", "cd", "a word that occurs several times"),
         ("ab ab ba ba cd cd cd", "cd", "(a, b) and (b, a) are two pairs"),
         ("axb ayb azb cd cd", "cd", say("이웃한 조각만 쌍입니다.", "Only neighbours make a pair.")),
         ("pa bq ra bs ta bu xy xy", "xy", "end of a word and the beginning of the"),
@@ -140,6 +156,7 @@ def merge(answer: Callable) -> None:
             sentence,
             (swapped, "merged piece is left + right"),
             ([*expected, second], "After the merge, right still stands"),
+            (expected[:-1], "the last piece is lost"),
             (["b", "an", "a", "n", "a"], say("첫 번째로 나온 쌍만 합쳤습니다.", "Only the first pair is merged.")),
             given=given,
         )
@@ -236,7 +253,7 @@ def attention(answer: Callable) -> None:
     square = [torch.randn(2, 4, 4) for _ in range(3)]
     trying(say("쿼리와 키 4개씩, 4칸", "4 queries and keys of 4 columns"))
     with torch.no_grad():
-        known(module(*square), *transposed(*square))
+        known(unchanged(module, *square), *transposed(*square))
     query, key = torch.tensor([[1.0, 0.0], [0.0, 0.0]]), torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
     value = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
     for shape in ((), (2,), (2, 3), (2, 1, 3)):
@@ -249,6 +266,13 @@ def attention(answer: Callable) -> None:
         )
         tensor(weights, *shape, 2, 3, of=say("가중치", "weights"))
         tensor(mixed, *shape, 2, 2, of=say("가중합", "the weighted sum"))
+        if shape:
+            compare(
+                weights.sum(dim=-1),
+                torch.ones(*shape, 2),
+                "For each query, the weights of the keys",
+                given=say("행의 합", "sums of rows") + f", weights {tuple(weights.shape)}",
+            )
     trying("")
     mixed, weights = module(query, key, value)
     score = 1 / math.sqrt(2)
@@ -265,23 +289,24 @@ def attention(answer: Callable) -> None:
         given=say("행의 합", "sums of rows"),
     )
     compare(weights[1], equal_weights, "Equal scores give equal weights", given=say("쿼리 [0, 0]", "query [0, 0]"))
-    for size in (2, 3, 8, 16):
+    sizes, differences = torch.tensor([2, 3, 8, 16]), []
+    for size in sizes.tolist():
         one, keys = torch.zeros(1, size), torch.zeros(3, size)
         one[0, 0], keys[0, 0] = 1.0, 2.0
         seen = module(one, keys, torch.zeros(3, size))[1][0]
-        difference = (seen[0] / seen[1]).log()
-        compare(
-            difference,
-            torch.tensor(2 / math.sqrt(size)),
-            told("A score is the dot product of query and", size=size),
-            (torch.tensor(2.0), "scores are not divided by √d_k"),
-            (torch.tensor(2 / size), "scores are divided by d_k instead of"),
-            (torch.tensor(2 * math.sqrt(size)), "scores are multiplied by √d_k"),
-            (torch.tensor(2 / math.sqrt(3)), "scores are divided by the root of the"),
-            (torch.tensor(2 / math.sqrt(2)), "divisor is always √2"),
-            (torch.tensor(-2 / math.sqrt(size)), say("부호가 거꾸로입니다.", "The sign is inverted.")),
-            given=say("점수의 차이", "difference of scores"),
-        )
+        differences.append((seen[0] / seen[1]).log())
+    compare(
+        torch.stack(differences),
+        2 / sizes**0.5,
+        "A score is the dot product of query and",
+        (torch.full((4,), 2.0), "scores are not divided by √d_k"),
+        (2 / sizes, "scores are divided by d_k instead of"),
+        (4 / sizes, "K ** 1/2 is K/2"),
+        (2 * sizes**0.5, "scores are multiplied by √d_k"),
+        (torch.full((4,), 2 / math.sqrt(3)), "scores are divided by the root of the"),
+        (-2 / sizes**0.5, say("부호가 거꾸로입니다.", "The sign is inverted.")),
+        given=f"d_k = {sizes.tolist()}",
+    )
     mask = torch.tensor([[True, True, False], [True, False, True]])
     query, key = torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
     raw = query @ key.T * score
@@ -372,12 +397,16 @@ def multi_head(answer: Callable) -> None:
     with torch.no_grad():
         split, attend = right.split, right.attention
         swapped, weights = attend(*map(split, (key, query, key)))
+        own, asked = attend(*map(split, (query, query, key)))
+        both = attend(*map(split, (query, query, query)))[0]
         known(
             module(query, key, key),
             (
                 [swapped.transpose(1, 2).flatten(-2), weights],
                 say("쿼리와 키가 바뀌었습니다.", "Query and key are swapped."),
             ),
+            ([own.transpose(1, 2).flatten(-2), asked], "the keys are computed from the query"),
+            ([both.transpose(1, 2).flatten(-2), asked], "the keys are computed from the query"),
         )
     query, key = torch.randn(1, 3, 4), torch.randn(1, 5, 4)
     trying(say("쿼리 3개, 키 5개", "3 queries, 5 keys"))
@@ -421,7 +450,7 @@ def multi_head(answer: Callable) -> None:
         for shut in (None, mask):
             trying(say("마스크 없이", "without a mask") if shut is None else say("마스크를 주고", "with a mask"))
             compare(
-                module(query, key, value, shut)[1],
+                tensor(module(query, key, value, shut)[1], 2, 2, 3, 5, of=say("가중치", "weights")),
                 after(q(query), k(key), v(value), shut)[1],
                 "Weights come from the query through",
                 (after(k(query), q(key), key, shut)[1], "matrices of query and key are swapped"),
