@@ -84,6 +84,7 @@ class Engine:
 
     facts: ModelFacts
     num_beams = 1  # of the model's generation configuration
+    precision: str  # of its weights
 
     def logits(self, input_ids: Rows, batch_size: int) -> np.ndarray:
         """Return the logits of texts, (texts, labels), float32. A text may have no token."""
@@ -150,7 +151,9 @@ def read_export(folder: str | Path) -> Export | None:
         record = json.loads(file.read_text(encoding="utf-8"))
         generation = record["generation"]
         return Export(
-            *(record[name] for name in ("format", "task", "quantize")),
+            record["format"],
+            record["task"],
+            record["quantize"],
             ModelFacts.of(record["config"], generation),
             generation.get("num_beams") or 1,
             generation.get("length_penalty", 1.0),
