@@ -2,6 +2,7 @@
 /* Writing as a film: step by step, the cache, the next tokens, greedy beside beams, a token that the reader overrules. */
 
 import { bars, button, chips, choice, figure, grid, largestOf, legend, make, note, number, paint, part, percent, slider, svg } from "../draw.js";
+import { needs } from "../frame.js";
 import { LINES } from "../lines.js";
 import { attention, sourceTokens } from "../trace.js";
 
@@ -13,7 +14,7 @@ export default {
   render(root, context) {
     const { w, run, task, state } = context;
     clearInterval(timer);
-    if (task !== "translation") return root.append(note(w("needs.translation")));
+    if (task !== "translation") return root.append(needs("translation", context));
     if (state.words !== run.words) Object.assign(state, { words: run.words, forced: {}, film: run, step: 0, beams: null });
     root.append(this.film(context), this.beams(context));
   },
