@@ -168,7 +168,8 @@ class Tree:
 
 def dead_addresses(site: Path) -> list[str]:
     """The links of built pages that lead to no file, or to no place on a page; between the languages, too."""
-    texts = {page: page.read_text(encoding="utf-8") for page in site.rglob("*.html")}
+    pages = [page for page in site.rglob("*.html") if page.parent != site / "page"]  # that page makes its own places
+    texts = {page: page.read_text(encoding="utf-8") for page in pages}
     places = {page: set(re.findall(r'\bid="([^"]+)"', text)) for page, text in texts.items()}
     dead = []
     for page, text in texts.items():
