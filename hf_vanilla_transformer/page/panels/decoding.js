@@ -120,15 +120,17 @@ export default {
       {},
       make("h4", { text: w("decoding.source") }),
       sourceChips,
+      legend("weights", 1, w),
       make("h4", { text: w("decoding.written") }),
       written,
       isForced && make("p", { className: "note" }, `${w("decoding.forced", { before: run.text, after: film.text })} `, undo),
       make("h4", { text: w("decoding.cache") }),
       note(w("decoding.cache.note")),
       cache,
+      legend("signed", most, w),
     );
     const right = make("div", {}, make("h4", { text: w("decoding.next") }), next, note(w("decoding.overrule")));
-    const result = figure(w("decoding.film"), `(T) = (${last + 1})`, controls, status, make("div", { className: "pair" }, left, right), legend("weights", 1, w));
+    const result = figure(w("decoding.film"), `(T) = (${last + 1})`, controls, status, make("div", { className: "pair" }, left, right));
     move(state.step);
     return result;
   },
