@@ -144,11 +144,6 @@ def stop_at_sigterm(trainer: ResumableTrainer) -> Iterator[None]:
         signal.signal(signal.SIGTERM, handler)
 
 
-def remove_if_empty(folder: Path) -> None:
-    with contextlib.suppress(OSError):
-        folder.rmdir()
-
-
 class Run:
     """A training run, from an empty folder to one that can be shared.
 
@@ -225,7 +220,8 @@ class Run:
         """Lock the folder until the stack is closed, and return the checkpoint to resume from."""
         folder = Path(self.folder)
         if not folder.exists():
-            stack.callback(remove_if_empty, folder)  # of a run that is refused
+            # A run that is refused leaves no empty folder.
+            stack.callback(lambda: any(folder.iterdir()) or folder.rmdir())  # type: ignore[func-returns-value]
         folder.mkdir(parents=True, exist_ok=True)
         lock = folder / LOCK_FILE
         try:
