@@ -16,7 +16,15 @@ from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
 from datasets import Dataset
 from filelock import FileLock, Timeout
-from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase, TrainingArguments, set_seed
+from transformers import (
+    GenerationConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    PrinterCallback,
+    TrainingArguments,
+    set_seed,
+)
+from transformers.trainer import DEFAULT_PROGRESS_CALLBACK
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.rows import TextsOfColumns, column_array
@@ -29,6 +37,7 @@ from ..inference.precision import training_precision
 from ..settings.groups import ModelArguments
 from ..tokenizer import train_tokenizer
 from .checkpoints import LOCK_FILE, last_whole_checkpoint, prepare_output_dir
+from .table import TableCallback
 from .trainer import ResumableTrainer
 
 
@@ -206,7 +215,10 @@ class Run:
         if self.training.ddp_find_unused_parameters is None:
             self.training.ddp_find_unused_parameters = False  # no loss leaves out a parameter
         begin = f"Going on from {self.checkpoint}" if self.checkpoint else f"The result goes to {self.folder}"
-        print_once(begin, f"Computing in {training_precision(self.training)}")
+        precision = training_precision(self.training)
+        if precision == "float32" and self.arguments.precision != "auto":
+            precision += "; --precision auto takes what this machine is faster in"
+        print_once(begin, f"Computing in {precision}")
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
@@ -261,6 +273,8 @@ class Run:
                 model = load_to_train(model_class, self.arguments.model, config, **attention, **options)
             else:
                 model = model_class._from_config(config, **attention)
+        # Trainer expects in a checkpoint what `save_pretrained` does not leave out, and warns of the rest.
+        model._keys_to_ignore_on_save = {*model.all_tied_weights_keys}
         print_model(model)
         return model
 
@@ -273,6 +287,9 @@ class Run:
         self.model, self.tokenizer = trainer.model, trainer.processing_class
         if self.checkpoint:
             trainer.args.eval_on_start = False  # the checkpoint's log has it
+        for callback in (PrinterCallback, DEFAULT_PROGRESS_CALLBACK):
+            trainer.remove_callback(callback)
+        trainer.add_callback(TableCallback())
         with stop_at_sigterm(trainer):
             trainer.train(resume_from_checkpoint=self.checkpoint)
         self.metrics = metrics_of_training(trainer.args, trainer.state)
