@@ -37,12 +37,12 @@ METAVARS = {int: "N", float: "X", str: "TEXT", JsonMapping: "JSON"}
 # The settings in each section of a training command's help; those of training are the others.
 SECTIONS = {
     "data": "data texts source_column target_column text_column label_column problem_type train_prefix "
-    "validation_prefix test_prefix validation_fraction validation split_seed max_length encoding "
-    "dataset_config_name robustness".split(),
+    "validation_prefix test_prefix validation_fraction validation split_seed max_length encoding dataset_config_name "
+    "robustness",
     "model": "model preset config tokenizer tokenizer_model vocab_size vocabularies target_vocab_size lowercase "
-    "attn_implementation".split(),
-    "training": [],
-    "output": "output_dir weights_dtype license dry_run resume_from_checkpoint".split(),
+    "attn_implementation",
+    "training": "",
+    "output": "output_dir weights_dtype license dry_run resume_from_checkpoint",
 }
 
 
@@ -85,11 +85,11 @@ class CommandLine(SettingsParser):
             self.description = "\n".join(
                 [
                     summary,
-                    "Every field of transformers' TrainingArguments is a setting, too: --num_train_epochs, --seed, ...",
+                    "Every field of transformers' TrainingArguments is a setting, too, such as --num_train_epochs.",
                     *(["", "recipes:", *recipes] if recipes else []),
                 ]
             )
-            sections = {name: title for title, names in SECTIONS.items() for name in names}
+            sections = {name: title for title, names in SECTIONS.items() for name in names.split()}
             groups_of = {title: self.add_argument_group(title)._group_actions for title in SECTIONS}
             order = [*sections]
             for action in sorted(shown[1:], key=lambda action: action.dest in order and order.index(action.dest)):

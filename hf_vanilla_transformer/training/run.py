@@ -29,7 +29,7 @@ from transformers.trainer import DEFAULT_PROGRESS_CALLBACK
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.rows import TextsOfColumns, column_array
 from ..errors import DataError, TrainingStopped, full_disk_errors, user_errors
-from ..hub.model_card import save_model_card
+from ..hub.model_card import record_answers, save_model_card
 from ..hub.record import CARD_FILE, metrics_of_training, save_record
 from ..hub.upload import upload
 from ..inference.folder import Model, load_config, load_to_train, load_tokenizer, load_tokenizer_to_train, size_needed
@@ -338,6 +338,7 @@ class Run:
             script=script,
             license=self.arguments.license,
         )
+        record_answers(self.folder)
         save_model_card(self.folder)
         folder = shlex.quote(self.folder)
         print_once(
