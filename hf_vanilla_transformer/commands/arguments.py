@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from huggingface_hub.errors import HFValidationError, HTTPError, StrictDataclassError
-from huggingface_hub.utils import enable_progress_bars
 from safetensors import SafetensorError
 from tqdm import tqdm
 from transformers.utils import logging
@@ -136,8 +135,7 @@ def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(main)
     def wrapped(argv: Sequence[str] | None = None) -> None:
-        logging.disable_progress_bar()  # of weights that are loaded
-        enable_progress_bars()  # of downloads, which the line above disables, too
+        logging.disable_progress_bar()  # of weights that are loaded: one bar is enough
         try:
             main(argv)
             print(end="", flush=True)
