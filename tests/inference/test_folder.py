@@ -34,7 +34,7 @@ from hf_vanilla_transformer.inference.folder import (
     load_tokenizer_to_train,
     task_of_folder,
 )
-from hf_vanilla_transformer.settings.recipes import commands_of_recipes
+from hf_vanilla_transformer.settings.recipes import RECIPES, recipes_of
 from hf_vanilla_transformer.tasks import TASKS, Task
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
@@ -147,4 +147,4 @@ def test_a_task_is_offered_to_no_command_that_its_row_does_not_name(use, tmp_pat
 
 
 def test_each_recipe_names_its_command():
-    assert {*commands_of_recipes().values()} <= {*COMMANDS}
+    assert {name for command in COMMANDS for name in recipes_of(command)} == {file.stem for file in RECIPES.glob("*")}
