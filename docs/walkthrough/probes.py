@@ -180,11 +180,14 @@ def compare_names(module: nn.Module, right: nn.Module) -> None:
         if part and any(isinstance(getattr(module, part, None), kind_) for kind_ in (list, tuple)):
             raise Fails(told("self.… is a Python list, in which PyTorch", part=part))
     missing, extra = [name for name in theirs if name not in mine], [name for name in mine if name not in theirs]
-    counts = [len(getattr(each, "layers", ())) for each in (module, right)]
-    holds(
-        counts[0] == counts[1] or not counts[0],
-        told("self.layers has … layers, where … were", counts_0=counts[0], counts_1=counts[1]),
-    )
+    for part in ("", "encoder", "decoder"):
+        stacks = [getattr(each, part, None) if part else each for each in (module, right)]
+        counts = [len(getattr(each, "layers", ())) for each in stacks]
+        where = f"self.{part}.layers" if part else "self.layers"
+        holds(
+            counts[0] == counts[1] or not counts[0],
+            told("… has … layers, where … were", where=where, counts_0=counts[0], counts_1=counts[1]),
+        )
     if missing:
         first = missing[0]
         part = first.partition(".")[0]

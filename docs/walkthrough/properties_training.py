@@ -267,7 +267,13 @@ def training_step(answer: Callable) -> None:
             given = say("한 스텝", "one step") + "".join(f", {key}={value}" for key, value in named.items())
             trying(given)
             copies = source.clone(), labels.clone()
-            loss = answer(*kits[0], source, labels, **named)
+            error = None
+            try:
+                loss = answer(*kits[0], source, labels, **named)
+            except Exception as caught:  # what the model was given may tell more
+                error = caught
+                if not model.calls:
+                    raise
             holds(same(copies, (source, labels)), "source or labels is changed in place")
             gradients = [None if one.grad is None else one.grad.clone() for one in model.parameters()]
             expected = right(*kits[1], source, labels, **named)
@@ -291,6 +297,8 @@ def training_step(answer: Callable) -> None:
                 (my_transformer.shift_right(source, start, pad), "decoder reads source, shifted"),
                 (source, "decoder reads source"), given=given,
             )  # fmt: skip
+            if error:
+                raise error
             holds(len(model.calls) == 1, "model is called more than once in a step")
             holds(isinstance(loss, float), told("Return the loss as a number, loss.item()", kind_loss=kind(loss)))
             model_copy, losses = Tiny().eval(), my_transformer.smoothed_loss
