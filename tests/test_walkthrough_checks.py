@@ -100,6 +100,7 @@ def test_a_blank_is_not_written_yet(checks, notebook):
 
 def test_what_an_answer_needs_is_kept_from_whichever_cell(checks, notebook, capsys):
     cells = (
+        "x = 'a local variable of the answers has this name, too'",
         "import torch.nn.functional as F\nfrom functools import partial",
         "NEG_INF = float('-inf')\nSLOPE = {'zero': 0}\n\n\ndef clipped(x):\n    return F.leaky_relu(x, SLOPE['zero'])",
         source(checks, "FeedForward", ("torch.relu(x)", "clipped(x)")) + "\n\nprint('more')\ncheck(FeedForward)",
@@ -120,7 +121,8 @@ def test_what_an_answer_needs_is_kept_from_whichever_cell(checks, notebook, caps
     assert feed_forward(8, 16)(x).shape == attention()(x, x, x)[0].shape == norm(8)(x).shape == x.shape
     assert dropout is torch.nn.Dropout and noam(1, 1, 1) == 1
     text = (checks.keep.__globals__["folder"]() / "my_classes.py").read_text(encoding="utf-8")
-    assert "more" not in text and text.count("check(") == 1 and text.count("import torch.nn.functional") == 1
+    assert "local variable" not in text and "more" not in text
+    assert text.count("check(") == 1 and text.count("import torch.nn.functional") == 1
 
 
 def test_what_is_missing_is_named_at_once(checks, notebook):

@@ -8,6 +8,7 @@ has a section for each answer, and each section runs in a namespace of its own.
 import ast
 import linecache
 import re
+import symtable
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,13 @@ def cells(names: dict[str, Any]) -> list[str]:
     return list(names["In"]) if "In" in names else ["".join(linecache.getlines(file)) for file in compiled]
 
 
+def used(table: symtable.SymbolTable) -> set[str]:
+    """The names that a statement takes from the notebook; a function's own variables are not among them."""
+    whole = table.get_type() == "module"
+    names = {one.get_name() for one in table.get_symbols() if one.is_global() or (whole and one.is_referenced())}
+    return names.union(*map(used, table.get_children()))
+
+
 def section(name: str, cells: list[str]) -> str:
     """The statements that define a name and what they need, as they stand in the cells of a notebook."""
     statements = []  # each with its text
@@ -81,7 +89,7 @@ def section(name: str, cells: list[str]) -> str:
         if one != name and (one in BLANKS or is_module):  # the repository's, or kept on its own
             continue
         chosen[places[-1]] = text
-        wanted += {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+        wanted += used(symtable.symtable(text, "cell", "exec"))
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):  # NAME = NAME | {...}, NAME += ...
             wanted += [one] if one in {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} else []
     return "\n\n\n".join(chosen[place] for place in sorted(chosen))
