@@ -7,13 +7,18 @@ BIN := .venv/bin
 
 REVIEWS := '정말 재미있고 감동적인 영화, 강력 추천합니다!' '지루하고 유치해서 시간이 아까웠다'
 
-# Classify two reviews with nsmc-small, fine-tune it on the embedded sample, classify again, translate a sentence.
+# Classify two reviews with nsmc-small, measure it on the sample's test reviews, fine-tune it and measure it again,
+# translate a sentence.
 quickstart: .venv/installed
-	printf '%s\n' $(REVIEWS) | $(BIN)/vanilla-transformer predict --model model_cards/nsmc-small
-	rm -rf runs/quickstart
-	$(BIN)/vanilla-transformer train-classifier scripts/recipes/sample-finetune.yaml --output_dir runs/quickstart
-	printf '%s\n' $(REVIEWS) | $(BIN)/vanilla-transformer predict --model runs/quickstart
-	printf '%s\n' 'Zwei Hunde spielen im Schnee.' | $(BIN)/vanilla-transformer translate --model model_cards/multi30k-de-en
+	@printf '\n== 1 of 4: nsmc-small classifies two Korean film reviews, a good and a bad one\n\n'
+	@printf '%s\n' $(REVIEWS) | $(BIN)/vanilla-transformer predict --model model_cards/nsmc-small
+	@printf '\n== 2 of 4: before fine-tuning, its accuracy on 120 reviews written for this package\n\n'
+	@$(BIN)/vanilla-transformer evaluate --model model_cards/nsmc-small --data sample
+	@printf '\n== 3 of 4: fine-tuned on 600 more of them, its accuracy on the same 120\n\n'
+	@rm -rf runs/quickstart
+	@$(BIN)/vanilla-transformer train-classifier finetune --output_dir runs/quickstart
+	@printf '\n== 4 of 4: multi30k-de-en translates a German sentence\n\n'
+	@printf '%s\n' 'Zwei Hunde spielen im Schnee.' | $(BIN)/vanilla-transformer translate --model model_cards/multi30k-de-en
 
 # `make test FILE=tests/test_tokenizer.py` runs one file. Files go to a process as a whole: many make something for all of
 # their tests.

@@ -48,6 +48,7 @@ def main(argv: list[str] | None = None) -> None:
         sys.exit(2)
     if not sys.stderr.isatty():  # no progress bars; tqdm reads this when it is imported
         os.environ |= {"TQDM_DISABLE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+    os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")  # a run has one bar, of its steps
     sys.argv = [f"vanilla-transformer {name}", *arguments]  # error messages begin with the program's name
     from .commands.arguments import exit_with_one_line
 

@@ -18,10 +18,6 @@ EXTRAS |= {"ctranslate2": "ctranslate2", "sentencepiece": "sentencepiece"}
 FAULTS = (TypeError, AttributeError, LookupError, NameError, AssertionError)
 
 
-# Errors of a disk that takes no more.
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
 class DataError(ValueError):
     """A problem in the user's data, files or settings.
 
@@ -71,8 +67,7 @@ def full_disk_errors(path: str | os.PathLike) -> Iterator[None]:
     except Exception as error:
         of_rust = re.search(r"\(os error (\d+)\)", str(error))  # safetensors, tokenizers
         number: Any = int(of_rust[1]) if of_rust else getattr(error, "errno", None)
-        if "file write failed" in str(error):  # torch
-            number = errno.ENOSPC
-        if number in FULL:
+        number = errno.ENOSPC if "file write failed" in str(error) else number  # torch
+        if number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise OSError(number, os.strerror(number), os.fspath(path)) from error
         raise

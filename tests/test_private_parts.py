@@ -27,9 +27,12 @@ USED = {
     "classes alone. test_conversion.py",
     "_get_resized_embeddings": "transformers: for `_resize_token_embeddings`",
     "_get_resized_lm_head": "transformers: for `_resize_token_embeddings`",
+    "_group_actions": "argparse: flags of HfArgumentParser in the sections of a help. commands/test_arguments.py",
     "_internal_call": "transformers: saves without a push, which follows with the record. hub/test_runs_that_push.py",
+    "_optionals": "argparse: as `_group_actions`",
     "_raise_exceptions_for_missing_entries": "transformers: a file that may be missing, while a network that fails is "
     "an error. commands/test_evaluate.py",
+    "_replace": "Python: of a named tuple, public in spite of its name",
 }
 # Names that a class of ours defines in place of its base's. Those of PreTrainedModel without a reason here are how
 # transformers has every model describe itself.

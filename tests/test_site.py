@@ -15,7 +15,7 @@ import reference_pages
 
 from hf_vanilla_transformer import VanillaTransformerConfig
 from hf_vanilla_transformer.__main__ import COMMANDS
-from hf_vanilla_transformer.settings.recipes import commands_of_recipes
+from hf_vanilla_transformer.settings.recipes import RECIPES
 
 
 NAMES = [(module, name) for module, names in reference_pages.public_names().items() for name in names]
@@ -45,8 +45,8 @@ def test_every_field_recipe_and_command_is_in_the_reference(pages):
     # An encoder-decoder it always is.
     # An encoder-decoder it always is.
     assert set(VanillaTransformerConfig.__annotations__) - set(fields) == {"is_encoder_decoder"}
-    for name in commands_of_recipes():
-        assert f"## {name}\n" in pages["reference/recipes.md"]
+    for recipe in RECIPES.glob("*.yaml"):
+        assert f"## {recipe.stem}\n" in pages["reference/recipes.md"]
     for name in COMMANDS:
         assert f"## {name}\n" in pages["reference/commands.md"]
     assert "| `--threshold` |" in pages["reference/commands.md"]

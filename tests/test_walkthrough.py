@@ -1,10 +1,12 @@
-"""The walk-through: each chapter runs, its exercises' solutions included, and its notebook shows what that gives."""
+"""The walk-through: the chapters run in order, answers included, and the notebooks show what that gives."""
 
 import ast
 import contextlib
 import importlib
 import io
 import linecache
+import multiprocessing
+import os
 import re
 import subprocess
 import sys
@@ -28,24 +30,20 @@ COLAB = "https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/b
 NOT_WRITTEN = {"walkthrough": "아직 쓰지 않았습니다", "en": "[Nn]ot written yet"}
 FORM = {
     "walkthrough": {
-        **{"summary": "English summary.", "recap": "정리", "think": "더 생각해 보기.", "questions": "확인 문제"},
+        **{"recap": "정리", "think": "더 생각해 보기.", "questions": "확인 문제"},
         **{"exercises": "직접 해 보기", "exercise": "연습", "minutes": "분"},
     },
     "en": {
-        **{"summary": "Summary.", "recap": "In short", "think": "To think about.", "questions": "Questions"},
+        **{"recap": "In short", "think": "To think about.", "questions": "Questions"},
         **{"exercises": "Exercises", "exercise": "Exercise", "minutes": " min"},
     },
 }
 DECIMAL = re.compile(r"-?\d[\d,]*\.\d*(?:e[-+]\d+)?")
 
 
-def chapters(slow: bool = False) -> list:
-    """The sources as a test's parameters; with `slow`, those that take more than a few seconds are marked."""
-    marks = {chapter: [pytest.mark.slow] if slow and chapter.stem[:2] not in QUICK else [] for chapter in CHAPTERS}
-    return [
-        pytest.param(chapter, id=f"{chapter.parent.name[:2]}-{chapter.stem}", marks=marks[chapter])
-        for chapter in CHAPTERS
-    ]
+def chapters() -> list:
+    """The sources as a test's parameters."""
+    return [pytest.param(chapter, id=f"{chapter.parent.name[:2]}-{chapter.stem}") for chapter in CHAPTERS]
 
 
 def code_cells(file) -> list:
@@ -66,6 +64,7 @@ def output_of(source: str, names: dict) -> str:
     code = "\n".join("" if line.startswith("%") else line for line in source.splitlines())
     name = f"<ipykernel {hash(code)}>"
     linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
+    names["In"].append(code)
     tree = ast.parse(code)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     with contextlib.redirect_stdout(io.StringIO()) as printed:
@@ -75,7 +74,8 @@ def output_of(source: str, names: dict) -> str:
 
 
 def words_and_numbers(text: str) -> tuple[str, list[float]]:
-    """The text without numbers that have decimals, and those."""
+    """The text without numbers that have decimals, and those. Whose answers are used is left out."""
+    text = re.sub(r"(?m)^(내가 만든 것|저장소의 것|Mine|The repository's): .*\n", "", text)
     words = re.sub(r"[\s\[\]]+", " ", DECIMAL.sub("#", text))
     return words.strip(), [float(number.replace(",", "")) for number in DECIMAL.findall(text)]
 
@@ -88,41 +88,54 @@ def import_beside(monkeypatch):
     importlib.import_module("words").use("ko")
 
 
-@pytest.fixture
-def place(tmp_path, monkeypatch):
-    """A folder to run chapters in, with `model_cards` and `docs` as in a clone."""
-    for name in ("model_cards", "docs"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    return tmp_path
+def run(chapter: Path, folder: Path) -> None:
+    """Run a chapter in a folder, as a reader does it: what is empty is told so, then its answer is run.
 
-
-@pytest.mark.parametrize("chapter", chapters(slow=True))
-def test_a_chapter_runs_and_its_notebook_shows_that(chapter, place, import_beside):
-    """In both editions: a stub is told that nothing is written yet, then its answer passes.
-
-    Cells that measure time, or have the tag "varies", are run only. Where nothing is trained, decimals agree, too;
-    elsewhere another CPU trains to others.
+    Cells that measure time, or have the tag "varies", are run only. Where nothing is trained, decimals agree with the
+    notebook, too; elsewhere another CPU trains to others.
     """
-    stub, not_right = import_beside("make_notebooks").stub, import_beside("check").NotRight
-    names = {"__name__": "__main__"}
+    os.chdir(folder)
+    sys.path.insert(0, str(FOLDER))
+    stub, not_right = (importlib.import_module(name) for name in ("make_notebooks", "check"))
+    pd.set_option("display.max_columns", 20)  # as in a notebook
+    names = {"__name__": "__main__", "In": [""]}
     cells, saved = code_cells(chapter), code_cells(chapter.with_suffix(".ipynb"))
-    with matplotlib.rc_context(), pd.option_context("display.max_columns", 20, "display.max_colwidth", 50):
-        for number, (cell, before) in enumerate(zip(cells, saved, strict=True)):
-            if is_filled_in(cell):
-                with torch.random.fork_rng():
-                    output_of(stub(cell.source), names)
-                    with pytest.raises(not_right, match=NOT_WRITTEN[chapter.parent.name]):
-                        output_of(cells[number + 1].source, names)
-            output = output_of(cell.source, names)
-            if "perf_counter" in cell.source or "varies" in tags(cell):
-                continue
-            shown = (one.text if one.output_type == "stream" else one.data["text/plain"] for one in before.outputs)
-            (words, numbers), (old_words, old_numbers) = map(words_and_numbers, (output, "".join(shown)))
-            assert words == old_words, f"cell {number} is stale: make docs"
-            if chapter.stem[:2] in QUICK:
-                assert numbers == pytest.approx(old_numbers, rel=0.02, abs=2e-3, nan_ok=True), f"cell {number}"
+    for number, (cell, before) in enumerate(zip(cells, saved, strict=True)):
+        if is_filled_in(cell):
+            with torch.random.fork_rng():
+                output_of(stub.stub(cell.source), names)
+                with pytest.raises(not_right.NotRight, match=NOT_WRITTEN[chapter.parent.name]):
+                    output_of(cells[number + 1].source, names)
+        output = output_of(cell.source, names)
+        if "perf_counter" in cell.source or "varies" in tags(cell):
+            continue
+        shown = (one.text if one.output_type == "stream" else one.data["text/plain"] for one in before.outputs)
+        (words, numbers), (old_words, old_numbers) = map(words_and_numbers, (output, "".join(shown)))
+        assert words == old_words, f"{chapter.stem}, cell {number} is stale: make docs"
+        if chapter.stem[:2] in QUICK:
+            assert numbers == pytest.approx(old_numbers, rel=0.02, abs=2e-3, nan_ok=True), f"cell {number}"
+
+
+@pytest.mark.slow
+def test_the_chapters_run_in_order_in_one_folder(tmp_path):
+    """Both editions side by side. Each chapter in a process of its own: it has what earlier ones kept, and no more."""
+    folders = [tmp_path / "ko", tmp_path / "en"]
+    for folder in folders:
+        folder.mkdir()
+        for name in ("model_cards", "docs"):
+            (folder / name).symlink_to(ROOT / name)
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["hf_vanilla_transformer.training", "matplotlib.pyplot", "pandas", "sacrebleu"])
+    for pair in zip(KOREAN, ENGLISH, strict=True):
+        processes = [context.Process(target=run, args=both) for both in zip(pair, folders, strict=True)]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+        assert [process.exitcode for process in processes] == [0, 0], pair[0].stem
+    for folder in folders:
+        kept = {file.name for file in (folder / "runs").iterdir()}
+        assert kept >= {"my_classes.py", "my_copier.pt", "my_classifier.pt", "my_translator.pt", "my-model"}
 
 
 @pytest.mark.parametrize("chapter", chapters())
@@ -188,16 +201,16 @@ class Half(nn.Module):
 
 @pytest.mark.parametrize("chapter", chapters())
 def test_a_chapter_keeps_the_form(chapter):
-    """Title, badge, summary in the other language; set-up, map; four lines of summary, a question, questions with
+    """Title, badge, what the chapter does; set-up, map; four lines of summary, a question, questions with
     choices, exercises with their time, two hints, an answer and a check."""
     words = FORM[chapter.parent.name]
     cells = jupytext.read(chapter).cells
     number = int(chapter.stem[:2])
-    title, badge, *summary = [line for line in cells[0].source.splitlines() if line]
+    title, badge, *text = [line for line in cells[0].source.splitlines() if line]
     assert title.startswith(f"# {number}. ")
     folder = chapter.parent.relative_to(ROOT).as_posix()
     assert f"({COLAB}/{folder}/blanks/{chapter.stem}.ipynb)" in badge
-    assert summary[0].startswith(f"> **{words['summary']}**") and all(line.startswith(">") for line in summary[:3])
+    assert text and not text[0].startswith(">")
     first = code_cells(chapter.parent / f"{KOREAN[0].stem}.py")[0]
     assert cells[1].source == first.source and "google.colab" in first.source
     assert cells[1].metadata == {"cellView": "form", "jupyter": {"source_hidden": True}}
@@ -220,10 +233,10 @@ def test_a_chapter_keeps_the_form(chapter):
             assert cells[place + 2].source.count("<details>") == 2
 
 
-def test_the_reader_fills_in_fifteen_blanks_and_more(import_beside):
-    mistakes = import_beside("mistakes").MISTAKES
+def test_the_reader_fills_in_two_dozen_blanks_and_more(import_beside):
+    properties = import_beside("check").PROPERTIES
     blanks = [cell for chapter in KOREAN for cell in code_cells(chapter) if "blank" in tags(cell)]
-    assert len(blanks) == len(mistakes) >= 15
+    assert len(blanks) == len(properties) >= 24
 
 
 def test_what_is_made_of_the_chapters_is_of_today(import_beside):
@@ -232,12 +245,12 @@ def test_what_is_made_of_the_chapters_is_of_today(import_beside):
 
 
 def test_a_notebook_outside_the_clone_says_what_to_do(tmp_path):
-    setup = code_cells(KOREAN[0])[0].source.partition("sys.path.append")[0]
-    program = subprocess.run([sys.executable, "-c", setup], cwd=tmp_path, capture_output=True, encoding="utf-8")
+    (tmp_path / "cell.py").write_text(code_cells(KOREAN[0])[0].source.replace("%matplotlib", "#"), encoding="utf-8")
+    program = subprocess.run([sys.executable, "cell.py"], cwd=tmp_path, capture_output=True, encoding="utf-8")
     assert program.returncode == 1
-    assert program.stderr.splitlines() == [
-        "저장소를 받아 그 안에서 노트북을 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer"
-    ]
+    assert (
+        "저장소를 받아 그 안에서 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer" in program.stderr
+    )
 
 
 @pytest.mark.parametrize("language", ["ko", "en"])
@@ -280,5 +293,4 @@ def test_the_packages_plots_are_in_the_chapters_language(import_beside):
 @pytest.mark.parametrize("folder", [FOLDER, FOLDER / "en"], ids=["ko", "en"])
 def test_the_index_names_every_chapter(folder):
     index = re.findall(r"\]\(([\w./]+)\.ipynb\)", (folder / "README.md").read_text(encoding="utf-8"))
-    assert [Path(chapter).name for chapter in index] == [chapter.stem for chapter in KOREAN]
-    assert set(index) >= {chapter.stem for chapter in folder.glob("[0-9]*.py")}
+    assert index == [f"{edition}{chapter.stem}" for chapter in KOREAN for edition in ("blanks/", "")]

@@ -4,7 +4,10 @@ import sys
 from pathlib import Path
 
 
+sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from make_site import IN_BOTH
 
 import hf_vanilla_transformer
 
@@ -23,7 +26,8 @@ autodoc_typehints = "none"  # the signature has them
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 html_theme = "furo"
-html_title = project
+html_title = "Vanilla Transformer"
+html_context = {"in_both": IN_BOTH}
 html_theme_options = {
     "source_repository": "https://github.com/OWNER/hf_vanilla_transformer",
     "source_branch": "main",

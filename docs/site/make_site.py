@@ -38,8 +38,16 @@ GUIDES = ["classify", "train", "translate"]
 TUTORIALS = sorted(path.stem for path in (ROOT / "docs" / "tutorials").glob("*.md") if ".ko" not in path.name)
 MENU: dict[str, dict[str, dict[str, str]]] = {
     "en": {
-        "": {"start": "docs/start.md", "how_it_works": "docs/how_it_works.md"},
+        "Walk-through": {
+            "walkthrough/index": "docs/walkthrough/en/README.md",
+            **{f"walkthrough/{name}": f"docs/walkthrough/en/{name}.ipynb" for name in CHAPTERS},
+            "walkthrough/glossary": "docs/walkthrough/en/glossary.md",
+            "tutorials": "docs/tutorials.md",
+            **{f"tutorials/{name}": f"docs/tutorials/{name}.md" for name in TUTORIALS},
+        },
         "Guides": {
+            "start": "docs/start.md",
+            "how_it_works": "docs/how_it_works.md",
             **{f"guides/{name}": f"docs/guides/{name}.md" for name in GUIDES},
             **{name: f"docs/{name}.md" for name in ("engines", "serve", "scale", "works_with", "custom_model")},
             "in_python": "docs/in_python.ipynb",
@@ -54,22 +62,15 @@ MENU: dict[str, dict[str, dict[str, str]]] = {
             },
             "records": "docs/records.md",
         },
-        "Walk-through": {
-            "walkthrough/index": "docs/walkthrough/en/README.md",
-            **{f"walkthrough/{name}": f"docs/walkthrough/en/{name}.ipynb" for name in CHAPTERS},
-            "walkthrough/glossary": "docs/walkthrough/en/glossary.md",
-            "tutorials": "docs/tutorials.md",
-            **{f"tutorials/{name}": f"docs/tutorials/{name}.md" for name in TUTORIALS},
-        },
         "Project": {"changelog": "CHANGELOG.md", "contributing": "CONTRIBUTING.md", "security": "SECURITY.md"},
     },
     "ko": {
-        "안내": {"start": "docs/start.ko.md", **{f"guides/{name}": f"docs/guides/{name}.ko.md" for name in GUIDES}},
         "하나씩 만들기": {
             "walkthrough/index": "docs/walkthrough/README.md",
             **{f"walkthrough/{name}": f"docs/walkthrough/{name}.ipynb" for name in CHAPTERS},
             "walkthrough/glossary": "docs/walkthrough/glossary.ko.md",
         },
+        "안내": {"start": "docs/start.ko.md", **{f"guides/{name}": f"docs/guides/{name}.ko.md" for name in GUIDES}},
         "튜토리얼": {
             "tutorials": "docs/tutorials.ko.md",
             **{f"tutorials/{name}": f"docs/tutorials/{name}.ko.md" for name in TUTORIALS},
@@ -77,6 +78,8 @@ MENU: dict[str, dict[str, dict[str, str]]] = {
     },
 }
 HOME = {"en": "README.md", "ko": "README.ko.md"}
+# The pages that both languages have.
+IN_BOTH = {"index"}.union(*MENU["en"].values()) & {"index"}.union(*MENU["ko"].values())
 LINK = re.compile(r"(?P<before>!?\[(?:[^\[\]]|\[[^\]]*\])*\]\()(?P<target>[^)\s]+)(?P<after>\))")
 IMAGE = re.compile(r'<img src="([^"]+)"(?: width="\d+")? alt="([^"]+)">')
 TAG = re.compile(r"(?P<before><(?:img|a)\b[^>]*?\b(?:src|href)=\")(?P<target>[^\"]+)(?P<after>\")")
@@ -120,6 +123,7 @@ class Tree:
         parts = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)
         if page == "index" or page.startswith("models/"):
             parts[0] = re.sub(r"\A---\n.*?\n---\n", "", parts[0], flags=re.DOTALL)  # what the Hub reads
+            parts[0] = parts[0].replace("# hf_vanilla_transformer\n", "# Vanilla Transformer\n", 1)
         return "".join(part if number % 2 else self.relink(part, page) for number, part in enumerate(parts))
 
     def notebook(self, text: str, page: str) -> str:
@@ -168,7 +172,8 @@ class Tree:
 
 def dead_addresses(site: Path) -> list[str]:
     """The links of built pages that lead to no file, or to no place on a page; between the languages, too."""
-    texts = {page: page.read_text(encoding="utf-8") for page in site.rglob("*.html")}
+    pages = [page for page in site.rglob("*.html") if page.parent != site / "page"]  # that page makes its own places
+    texts = {page: page.read_text(encoding="utf-8") for page in pages}
     places = {page: set(re.findall(r'\bid="([^"]+)"', text)) for page, text in texts.items()}
     dead = []
     for page, text in texts.items():

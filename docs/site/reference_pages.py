@@ -13,7 +13,7 @@ from hf_vanilla_transformer import VanillaTransformerConfig
 from hf_vanilla_transformer.__main__ import COMMANDS
 from hf_vanilla_transformer.commands import arguments
 from hf_vanilla_transformer.configuration_vanilla_transformer import PRESETS
-from hf_vanilla_transformer.settings.recipes import RECIPES, commands_of_recipes
+from hf_vanilla_transformer.settings.recipes import RECIPES, recipes_of
 
 
 # Each has `__all__`: what is public is on these lists, and nothing else is.
@@ -113,7 +113,8 @@ def configuration_page() -> str:
 
 def recipes_page() -> str:
     parts = ["# Recipes\n\n`vanilla-transformer COMMAND RECIPE` takes one by name; flags override its settings.\n"]
-    for name, command in commands_of_recipes().items():
+    commands = {name: command for command in COMMANDS for name in recipes_of(command)}
+    for name, command in commands.items():
         text = (RECIPES / f"{name}.yaml").read_text(encoding="utf-8")
         assert yaml.safe_load(text)
         parts.append(f"## {name}\n\nFor `{command}`.\n\n```yaml\n{text}```\n")

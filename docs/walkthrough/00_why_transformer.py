@@ -3,10 +3,6 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/00_why_transformer.ipynb)
 #
-# > **English summary.** Why the Transformer: recurrent networks read in order and forget what is far; the paper's
-# > table of cost, sequential steps and path length; what it claims and measured; where BERT, GPT and T5 come from.
-# > The second half shows the dozen PyTorch operations that the chapters use.
-#
 # 이 연재에서는 논문 ["Attention Is All You Need"](https://arxiv.org/abs/1706.03762)(Vaswani et al. 2017)의
 # Transformer를 처음부터 한 셀씩 만들어 봅니다. 이 장에서는 이 모델이 왜 나왔는지 알아보고, 앞으로 사용할 PyTorch의
 # 연산을 익힙니다. 파이썬을 안다면 충분합니다.
@@ -18,29 +14,22 @@
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title 준비: 실행하고 넘어가세요
-# Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # 저장소와 한글 글꼴을 내려받습니다
     subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
-    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
-# 저장소의 폴더: 지금 폴더에서 위로 올라가며 model_cards를 찾습니다.
-CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
-if CLONE is None:
-    sys.exit("저장소를 받아 그 안에서 노트북을 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer")
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림, 그래프, 확인하는 코드가 있는 곳
-import chapter
+    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
+sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
+import chapter  # 없다면 저장소를 받아 그 안에서 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer
 
 
 # %matplotlib inline
-chapter.begin("ko")
-MODELS = CLONE / "model_cards"  # 학습된 모델
+MODELS, RUNS = chapter.begin("ko")  # 학습된 모델의 폴더, 내가 만든 것을 두는 폴더
 
 # %%
 import math
@@ -49,7 +38,7 @@ import drawings
 import pandas as pd
 import torch
 from chapter_plots import plot_lines
-from check import check_answer
+from check import check, check_answer
 from torch import nn
 
 
@@ -78,48 +67,12 @@ print(tuple(h.shape))
 # 1. **차례를 기다려야 합니다.** 50번째 상태를 구하려면 49번째 상태가 있어야 합니다.
 #    GPU는 수천 개의 곱셈을 한꺼번에, 곧 **병렬**(parallel)로 할 수 있는데, 반복문은 그 능력을 살리지 못합니다.
 # 2. **먼 토큰을 잊습니다.** 첫 토큰의 정보는 상태를 49번 거쳐야 끝에 닿습니다.
-#    거칠 때마다 다른 토큰과 섞이고, 학습에 필요한 기울기(gradient)도 조금씩 줄어듭니다.
+#    거칠 때마다 다른 토큰과 섞이고, 학습에 필요한 기울기(gradient)도 조금씩 줄어듭니다. 얼마나 줄어드는지는 이 장의
+#    끝에서 재 봅니다.
 #
-# 두 번째 문제를 재 봅시다. **기울기**는 입력을 조금 바꿀 때 출력이 얼마나 바뀌는지를 나타내는 수입니다.
-# 마지막 상태가 각 토큰에 얼마나 민감한지를 구합니다. 비교할 상대는 Transformer의 **어텐션**(attention)입니다.
-# 3장에서 만들 것이니, 지금은 모든 토큰을 한 번에 보고 섞는 계산이라고만 알아 두세요.
-# 코드의 `softmax`와 `backward`는 이 장의 뒷부분에서 설명합니다.
-
-
-# %%
-def sensitivity(read):
-    """마지막 출력을 각 토큰으로 미분한 크기 (50,)"""
-    tokens = x.clone().requires_grad_()
-    read(tokens)[-1].sum().backward()
-    return tokens.grad.norm(dim=1).tolist()
-
-
-def recurrent(tokens):
-    states = [torch.zeros(64)]
-    for token in tokens:
-        states.append(torch.tanh(token @ w + states[-1] @ u))
-    return states
-
-
-def attention(tokens):
-    weights = (tokens @ tokens.T / math.sqrt(64)).softmax(dim=-1)  # 토큰마다 다른 토큰을 얼마나 볼지
-    return weights @ tokens
-
-
-distance = list(range(49, 0, -1))  # 마지막 토큰에서 떨어진 거리
-plot_lines(
-    {"순환 신경망": sensitivity(recurrent)[:-1], "어텐션": sensitivity(attention)[:-1]},
-    distance,
-    title="마지막 출력은 각 토큰에 얼마나 민감한가",
-    xlabel="마지막 토큰에서 떨어진 거리",
-    ylabel="기울기의 크기",
-    log_scale=True,
-)
+# Transformer의 **어텐션**(attention)은 모든 토큰을 한 번에 보고 섞습니다(3장). 기다리지도, 멀리 돌아가지도 않습니다.
 
 # %% [markdown]
-# 순환 신경망에서는 멀수록 기울기가 작아집니다. 세로축은 로그 눈금입니다. 어텐션은 거리와 상관이 없습니다.
-# LSTM 같은 개선된 순환 신경망은 덜 잊지만, 차례를 기다리는 것은 마찬가지입니다.
-#
 # ## 비용, 순서, 거리
 #
 # 신경망은 여러 단계로 되어 있고, 그 한 단계를 **층**(layer)이라고 합니다. 논문의 표 1은 층의 종류마다 세 가지를
@@ -165,8 +118,8 @@ pd.DataFrame(costs).rename(columns="길이 {}".format).round(1)
 # | T5 (2019) | 인코더와 디코더 | 빠진 부분 채우기 | 글을 받아 글로 답하기 |
 #
 # 원래의 Transformer를 알면 나머지도 이해할 수 있습니다. 아래는 이 연재에서 만들 모델의 지도입니다.
-# 숫자는 그 부분을 만드는 장입니다. 2장부터 그 부분을 **직접 작성**합니다. 빈 셀을 채우고 `check(...)`를 실행하면
-# 맞았는지, 틀렸다면 무엇이 틀렸는지 알려 줍니다.
+# 숫자는 그 부분을 만드는 장입니다. 장마다 몇 부분을 **직접 작성**합니다. 빈 셀을 채우고 `check(...)`를 실행하면 맞았는지,
+# 틀렸다면 무엇이 틀렸는지 알려 줍니다. 첫 빈칸은 이 장에 있습니다.
 
 # %%
 drawings.model_map()
@@ -219,12 +172,50 @@ print(torch.cat([table, table], dim=1).shape, torch.stack([table, table]).shape)
 # ### 9. 한 차원을 따라 계산하기: 합, 평균, 소프트맥스
 #
 # `dim=1`은 "열을 따라", 곧 행마다 계산하라는 뜻입니다. `-1`은 마지막 차원입니다.
-# `keepdim=True`이면 계산한 차원이 없어지지 않고 크기 1로 남습니다.
-# **소프트맥스**(softmax)는 지수 함수를 씌운 뒤 합으로 나눕니다. 모두 양수이고 합이 1이 됩니다.
+# `keepdim=True`이면 계산한 차원이 없어지지 않고 크기 1로 남습니다. 가장 큰 수는 `amax`로 구합니다.
 
 # %%
-print(table.sum(dim=1), table.mean(dim=1, keepdim=True).shape)
-print(table.softmax(dim=-1))
+print(table.sum(dim=1), table.mean(dim=1, keepdim=True).shape, table.amax(dim=1, keepdim=True))
+
+# %% [markdown]
+# ### 만들기: `softmax`
+#
+# **소프트맥스**(softmax)는 점수를 합이 1인 양수로 바꿉니다. 어텐션이 무엇을 얼마나 볼지(3장), 다음 토큰이 무엇일지(6장)를
+# 모두 이것으로 정합니다. 점수에 지수 함수를 씌우고 그 합으로 나눕니다.
+#
+# $$\mathrm{softmax}(x)_i = \frac{e^{x_i}}{\sum_j e^{x_j}}$$
+#
+# 그대로 계산하면 점수가 1,000일 때 $e^{1000}$이 너무 커서 무한대가 되고, 결과는 숫자가 아닌 `nan`이 됩니다. 모든 점수에서
+# 같은 수를 빼도 결과는 변하지 않으므로(분자와 분모가 같은 배로 줄어듭니다), **가장 큰 점수를 먼저 뺍니다**.
+#
+# M은 마지막 차원의 크기이고, `...`은 그 앞의 차원들입니다. 몇 개든 상관없습니다.
+
+
+# %% tags=["blank"]
+def softmax(x):  # (..., M)
+    x = x - x.amax(dim=-1, keepdim=True)  # 가장 큰 점수를 뺍니다 (..., M) - (..., 1) -> (..., M)
+    powers = x.exp()  # 지수 함수 (..., M)
+    return powers / powers.sum(dim=-1, keepdim=True)  # 합으로 나눕니다 (..., M) / (..., 1) -> (..., M)
+
+
+# %%
+check(softmax)
+
+# %% [markdown]
+# <details><summary>힌트 1</summary>
+#
+# 한 줄에 하나씩, 세 단계입니다. 가장 큰 수를 빼고, `exp()`를 씌우고, 합으로 나눕니다. 모두 `dim=-1`을 따릅니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `keepdim=True`를 주어야 (..., 1)이 되어 행마다 빼고 나눌 수 있습니다: `x.amax(dim=-1, keepdim=True)`.
+#
+# </details>
+
+# %%
+print(softmax(table))
+print(table.softmax(dim=-1))  # PyTorch의 것
 
 # %% [markdown]
 # ### 10. 가리기
@@ -270,6 +261,48 @@ loss.backward()
 print(loss.item(), number.grad.item())  # (3 - 1)²과 그 미분 2 × (3 - 1)
 with torch.inference_mode():
     print(((number - 0.1 * number.grad - 1) ** 2).item())  # 조금 움직이니 작아졌습니다
+
+# %% [markdown]
+# ## 먼 토큰을 얼마나 잊을까
+#
+# 처음에 미루어 둔 것을 재 봅시다. **기울기**는 입력을 조금 바꿀 때 출력이 얼마나 바뀌는지를 나타내는 수입니다.
+# 순환 신경망의 마지막 상태가 각 토큰에 얼마나 민감한지를 구하고, 어텐션과 비교합니다. 어텐션의 가중치는 방금 만든
+# `softmax`로 계산합니다.
+
+
+# %%
+def sensitivity(read):
+    """마지막 출력을 각 토큰으로 미분한 크기 (50,)"""
+    tokens = x.clone().requires_grad_()
+    read(tokens)[-1].sum().backward()
+    return tokens.grad.norm(dim=1).tolist()
+
+
+def recurrent(tokens):
+    states = [torch.zeros(64)]
+    for token in tokens:
+        states.append(torch.tanh(token @ w + states[-1] @ u))
+    return states
+
+
+def attention(tokens):
+    weights = softmax(tokens @ tokens.T / math.sqrt(64))  # 토큰마다 다른 토큰을 얼마나 볼지
+    return weights @ tokens
+
+
+distance = list(range(49, 0, -1))  # 마지막 토큰에서 떨어진 거리
+plot_lines(
+    {"순환 신경망": sensitivity(recurrent)[:-1], "어텐션": sensitivity(attention)[:-1]},
+    distance,
+    title="마지막 출력은 각 토큰에 얼마나 민감한가",
+    xlabel="마지막 토큰에서 떨어진 거리",
+    ylabel="기울기의 크기",
+    log_scale=True,
+)
+
+# %% [markdown]
+# 순환 신경망에서는 멀수록 기울기가 작아집니다. 세로축은 로그 눈금입니다. 어텐션은 거리와 상관이 없습니다.
+# LSTM 같은 개선된 순환 신경망은 덜 잊지만, 차례를 기다리는 것은 마찬가지입니다.
 
 # %% [markdown]
 # ## 정리
@@ -352,30 +385,29 @@ check_answer(
 # %% [markdown]
 # ### 연습 2 ★ 5분
 #
-# `softmax`를 호출하지 않고 `exp`와 `sum`만으로 `table.softmax(dim=-1)`과 같은 것을 만들어 보세요.
+# `@` 없이 브로드캐스팅과 `sum`만으로 행렬 곱 `table @ table.T`를 만들어 보세요.
 #
 # <details><summary>힌트 1</summary>
 #
-# 먼저 모든 칸에 지수 함수를 씌우고, 행마다 합을 구합니다.
+# 칸 (i, j)는 i번 행과 j번 행을 칸끼리 곱해 더한 것입니다. 모든 행의 쌍을 만들려면 한쪽을 (2, 1, 3)으로, 다른 쪽을
+# (1, 2, 3)으로 세웁니다.
 #
 # </details>
 # <details><summary>힌트 2</summary>
 #
-# 합의 모양은 (2, 1)이어야 행마다 나누어집니다. `keepdim=True`를 주세요.
+# `table[:, None, :] * table[None, :, :]`은 (2, 2, 3)입니다. 마지막 차원을 더하세요.
 #
 # </details>
 
 # %% tags=["exercise"]
-exponentials = table.exp()
-by_hand = exponentials / exponentials.sum(dim=-1, keepdim=True)  # 소프트맥스 (2, 3) / (2, 1) -> (2, 3)
+by_hand = (table[:, None, :] * table[None, :, :]).sum(dim=-1)  # 행렬 곱 (2, 1, 3) * (1, 2, 3) -> (2, 2)
 
 # %%
 check_answer(
     by_hand,
-    table.softmax(dim=-1),
-    (table.exp() / table.exp().sum(), "표 전체의 합으로 나누었습니다. 행마다 합이 1이어야 합니다."),
-    (table.softmax(dim=0), "열마다 합이 1입니다. dim=-1을 따라 더하세요."),
-    (table / table.sum(dim=-1, keepdim=True), "지수 함수를 씌우지 않았습니다."),
+    table @ table.T,
+    (lambda it: it.equal(table.T @ table), "열끼리 곱했습니다. 행끼리 곱하면 (2, 2)입니다."),
+    (lambda it: it.shape == (2, 2, 3), "아직 더하지 않았습니다. 마지막 차원을 더하세요."),
 )
 
 # %% [markdown]

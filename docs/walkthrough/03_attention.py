@@ -3,39 +3,28 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/03_attention.ipynb)
 #
-# > **English summary.** Attention (§3.2.1) in five steps: scores, scale, mask, softmax, weighted sum. Each step is
-# > printed for three fruits, then the reader writes `ScaledDotProductAttention` and follows two sentences through a
-# > trained encoder. Masks are drawn, and a query whose keys are all masked is computed in three ways.
-#
 # 2장까지 토큰은 저마다 벡터 하나를 가졌습니다. 하지만 서로를 아직 모릅니다.
 # '배가 아프다'의 '배'와 '배를 탔다'의 '배'는 임베딩이 같습니다. 뜻은 옆에 있는 단어가 정합니다.
 # **어텐션**(attention)은 토큰이 다른 토큰을 보고 필요한 것을 가져오는 계산입니다.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title 준비: 실행하고 넘어가세요
-# Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # 저장소와 한글 글꼴을 내려받습니다
     subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
-    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
-# 저장소의 폴더: 지금 폴더에서 위로 올라가며 model_cards를 찾습니다.
-CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
-if CLONE is None:
-    sys.exit("저장소를 받아 그 안에서 노트북을 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer")
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림, 그래프, 확인하는 코드가 있는 곳
-import chapter
+    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
+sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
+import chapter  # 없다면 저장소를 받아 그 안에서 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer
 
 
 # %matplotlib inline
-chapter.begin("ko")
-MODELS = CLONE / "model_cards"  # 학습된 모델
+MODELS, RUNS = chapter.begin("ko")  # 학습된 모델의 폴더, 내가 만든 것을 두는 폴더
 
 # %%
 import math
@@ -179,18 +168,28 @@ print(tuple(mixed.shape), torch.allclose(same_weights, weights), torch.allclose(
 # 차원이 크면 내적도 커집니다. 무작위 벡터로 재 보면 내적의 크기는 $\sqrt{d_k}$에 비례합니다.
 # 점수의 차이가 크면 소프트맥스는 하나에 거의 1을 몰아줍니다.
 # 그러면 파라미터를 어느 쪽으로 얼마나 고칠지 알려 주는 기울기(gradient)가 0에 가까워져 학습이 더뎌집니다.
+# 가장 큰 가중치와, 소프트맥스를 거슬러 점수까지 온 기울기의 크기를 함께 재 봅시다.
+
 
 # %%
+def gradient(scores):
+    """소프트맥스를 거슬러 온 기울기의 크기"""
+    scores = scores.clone().requires_grad_()
+    (scores.softmax(dim=1) * torch.randn_like(scores)).sum().backward()
+    return scores.grad.norm(dim=1).mean().item()
+
+
 rows = {}
 for d in (4, 64, 1024):
     dots = (torch.randn(1000, 1, d) * torch.randn(1000, 10, d)).sum(dim=2)  # 쿼리 1000개, 키는 10개씩
-    largest = [one.softmax(dim=1).max(dim=1).values.mean().item() for one in (dots, dots / math.sqrt(d))]
-    rows[f"d_k = {d}"] = [dots.std().item(), math.sqrt(d), *largest]
-columns = ["내적의 표준편차", "√d_k", "가장 큰 가중치", "나눈 뒤 가장 큰 가중치"]
+    measured = [[one.softmax(dim=1).amax(dim=1).mean().item(), gradient(one)] for one in (dots, dots / math.sqrt(d))]
+    rows[f"d_k = {d}"] = [dots.std().item(), math.sqrt(d), *measured[0], *measured[1]]
+columns = ["내적의 표준편차", "√d_k", "가장 큰 가중치", "기울기", "나눈 뒤: 가중치", "나눈 뒤: 기울기"]
 pd.DataFrame.from_dict(rows, orient="index", columns=columns).round(2)
 
 # %% [markdown]
-# 나누어 주면 차원이 커져도 가장 큰 가중치가 거의 변하지 않습니다.
+# 나누지 않으면 차원이 커질수록 가중치 하나가 1에 가까워지고 기울기가 사라집니다. 나누어 주면 차원이 커져도 둘 다 거의
+# 변하지 않습니다.
 #
 # ## 진짜 문장, 진짜 모델
 #

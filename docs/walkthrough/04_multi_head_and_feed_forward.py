@@ -3,39 +3,28 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/04_multi_head_and_feed_forward.ipynb)
 #
-# > **English summary.** Heads are a reshape: d columns become h heads of d/h columns, each with its own attention.
-# > The reader writes `MultiHeadAttention` (§3.2.2) and `FeedForward` (§3.3), which equal the package's modules.
-# > The feed-forward network is two linear layers or two convolutions of kernel size 1; ReLU and GELU are drawn.
-#
 # 3장의 어텐션은 문장을 한 가지 관점에서만 보았습니다. 하지만 문장에는 살펴볼 것이 많습니다.
 # 누가 했는지, 무엇을 꾸미는지, 부정하는 단어가 있는지. 그래서 Transformer는 어텐션을 여러 개로 나눕니다.
 # 하나하나를 **헤드**(head)라고 합니다.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title 준비: 실행하고 넘어가세요
-# Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # 저장소와 한글 글꼴을 내려받습니다
     subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
-    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
-# 저장소의 폴더: 지금 폴더에서 위로 올라가며 model_cards를 찾습니다.
-CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
-if CLONE is None:
-    sys.exit("저장소를 받아 그 안에서 노트북을 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer")
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림, 그래프, 확인하는 코드가 있는 곳
-import chapter
+    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
+sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
+import chapter  # 없다면 저장소를 받아 그 안에서 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer
 
 
 # %matplotlib inline
-chapter.begin("ko")
-MODELS = CLONE / "model_cards"  # 학습된 모델
+MODELS, RUNS = chapter.begin("ko")  # 학습된 모델의 폴더, 내가 만든 것을 두는 폴더
 
 # %%
 import math

@@ -3,38 +3,27 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/05_encoder_and_decoder.ipynb)
 #
-# > **English summary.** Residuals, layer norm; post-norm and pre-norm with their gradients by depth; cross-attention.
-# > The reader writes the layers, the stacks and `Transformer`, and loads the package's trained weights into it:
-# > its logits equal those of the classifier and of the translator, and it translates. Then parameters are counted.
-#
 # 4장까지 임베딩, 위치, 멀티헤드 어텐션, 피드포워드를 만들었습니다. 이 장에서는 이것들을 쌓아 모델을 완성하고,
 # 학습된 가중치를 넣어 **내가 만든 모델로 번역까지** 해 봅니다.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title 준비: 실행하고 넘어가세요
-# Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # 저장소와 한글 글꼴을 내려받습니다
     subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
-    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
-# 저장소의 폴더: 지금 폴더에서 위로 올라가며 model_cards를 찾습니다.
-CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
-if CLONE is None:
-    sys.exit("저장소를 받아 그 안에서 노트북을 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer")
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림, 그래프, 확인하는 코드가 있는 곳
-import chapter
+    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
+sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
+import chapter  # 없다면 저장소를 받아 그 안에서 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer
 
 
 # %matplotlib inline
-chapter.begin("ko")
-MODELS = CLONE / "model_cards"  # 학습된 모델
+MODELS, RUNS = chapter.begin("ko")  # 학습된 모델의 폴더, 내가 만든 것을 두는 폴더
 
 # %%
 import drawings
@@ -67,16 +56,59 @@ drawings.model_map(5)
 #   층이 아직 아무것도 배우지 못했어도 입력은 그대로 전해집니다.
 # - **층 정규화**(layer normalization): 토큰마다 벡터의 평균을 0, 분산을 1로 맞춥니다.
 #   그다음 칸마다 학습된 수를 하나 곱하고, 또 하나를 더합니다. 학습하기 전에는 1을 곱하고 0을 더합니다.
+#
+# ### 만들기: `LayerNorm`
+#
+# 식으로는 이렇습니다. $\mu$와 $\sigma^2$은 토큰 하나의 D칸에서 구한 평균과 분산입니다.
+#
+# $$\mathrm{LayerNorm}(x) = \gamma \, \frac{x - \mu}{\sqrt{\sigma^2 + \epsilon}} + \beta$$
+#
+# $\epsilon$(eps)은 0으로 나누지 않도록 더하는 작은 수입니다. $\gamma$와 $\beta$는 칸마다 하나씩 학습하는 수이고,
+# 이름은 PyTorch처럼 `weight`와 `bias`로 합니다. 텐서를 `nn.Parameter`에 넣으면 학습하는 파라미터가 됩니다.
+
+
+# %% tags=["blank"]
+class LayerNorm(nn.Module):
+    def __init__(self, d_model, eps=1e-5):
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(d_model))  # γ: 칸마다 곱하는 수. 1로 시작 (D,)
+        self.bias = nn.Parameter(torch.zeros(d_model))  # β: 칸마다 더하는 수. 0으로 시작 (D,)
+
+    def forward(self, x):  # (..., D)
+        mean = x.mean(dim=-1, keepdim=True)  # 토큰마다 평균 (..., 1)
+        variance = x.var(dim=-1, unbiased=False, keepdim=True)  # 토큰마다 분산. D로 나눕니다 (..., 1)
+        normed = (x - mean) / (variance + self.eps).sqrt()  # 평균 0, 분산 1 (..., D)
+        return normed * self.weight + self.bias  # γ를 곱하고 β를 더합니다 (..., D)
+
+
+# %%
+check(LayerNorm)
+
+# %% [markdown]
+# <details><summary>힌트 1</summary>
+#
+# 평균과 분산은 마지막 차원에서 구합니다. `keepdim=True`를 주어야 (..., 1)이 되어 토큰마다 빼고 나눌 수 있습니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# 분산은 `x.var(dim=-1, unbiased=False, keepdim=True)`입니다. `unbiased=False`이면 D - 1이 아니라 D로 나눕니다. eps는
+# 제곱근 안에서 더합니다.
+#
+# </details>
+
+# %% [markdown]
+# 크기가 백 배 다른 두 벡터를 넣고, PyTorch의 `nn.LayerNorm`과 비교해 봅시다.
 
 # %%
 x = torch.tensor([[1.0, 2.0, 3.0, 6.0], [100.0, 200.0, 300.0, 600.0]])
-by_hand = (x - x.mean(dim=1, keepdim=True)) / (x.var(dim=1, unbiased=False, keepdim=True) + 1e-5).sqrt()
-print(by_hand)
-print(torch.allclose(by_hand, nn.LayerNorm(4, eps=1e-5)(x), atol=1e-6))
+with torch.no_grad():
+    print(LayerNorm(4)(x))
+    print(torch.allclose(LayerNorm(4)(x), nn.LayerNorm(4)(x), atol=1e-6))
 
 # %% [markdown]
-# 크기가 백 배 다른 두 벡터가 똑같아졌습니다. 칸 사이의 상대적인 차이만 남습니다.
-# 0으로 나누지 않도록 더하는 작은 수 `1e-5`가 eps입니다.
+# 두 벡터가 똑같아졌습니다. 칸 사이의 상대적인 차이만 남습니다.
 #
 # > *The Annotated Transformer와 pytorch-transformer에서는* 분산을 n이 아니라 n-1로 나누어 구하고,
 # > eps를 제곱근 밖에서 더합니다. 이 패키지에서는 `layer_norm_type="unbiased_std"`입니다.
@@ -160,7 +192,7 @@ for module in (Dropout(0.25), nn.Dropout(0.25)):
 # %% [markdown]
 # ## 만들기: `EncoderLayer`
 #
-# 저장소의 학습된 두 모델은 pre-norm이므로 우리도 pre-norm으로 만듭니다.
+# 논문은 post-norm이지만, 저장소의 학습된 두 모델은 pre-norm이므로 우리도 pre-norm으로 만듭니다.
 # 하위 층마다 정규화하고, 계산하고, 드롭아웃을 거쳐, 입력에 더합니다.
 
 # %%
@@ -171,9 +203,9 @@ drawings.encoder_layer()
 class EncoderLayer(nn.Module):
     def __init__(self, d_model, heads, ffn_dim, dropout=0.1):
         super().__init__()
-        self.self_attention_norm = nn.LayerNorm(d_model)
+        self.self_attention_norm = LayerNorm(d_model)
         self.self_attention = MultiHeadAttention(d_model, heads)
-        self.feed_forward_norm = nn.LayerNorm(d_model)
+        self.feed_forward_norm = LayerNorm(d_model)
         self.feed_forward = FeedForward(d_model, ffn_dim)
         self.dropout = Dropout(dropout)
 
@@ -221,7 +253,8 @@ print(tuple(batch["input_ids"].shape), "->", tuple(x.shape), "->", tuple(memory.
 # 1. **마스크 셀프 어텐션**: 지금까지 쓴 글을 봅니다. 인과 마스크로 뒤를 가립니다.
 # 2. **교차 어텐션**(cross-attention): 원문을 봅니다. 쿼리는 디코더에서, 키와 밸류는 인코더의 출력에서 옵니다.
 #
-# 둘은 같은 클래스 `MultiHeadAttention`이고, 키와 밸류로 무엇을 넣는지만 다릅니다.
+# 둘은 같은 클래스 `MultiHeadAttention`입니다. 다른 것은 두 가지, 키와 밸류로 넣는 것과 마스크입니다. 셀프 어텐션의
+# 마스크는 뒤의 토큰을 가리고(인과 마스크), 교차 어텐션의 마스크는 원문의 패딩을 가립니다.
 
 # %%
 drawings.decoder_layer()
@@ -231,11 +264,11 @@ drawings.decoder_layer()
 class DecoderLayer(nn.Module):
     def __init__(self, d_model, heads, ffn_dim, dropout=0.1):
         super().__init__()
-        self.self_attention_norm = nn.LayerNorm(d_model)
+        self.self_attention_norm = LayerNorm(d_model)
         self.self_attention = MultiHeadAttention(d_model, heads)
-        self.cross_attention_norm = nn.LayerNorm(d_model)
+        self.cross_attention_norm = LayerNorm(d_model)
         self.cross_attention = MultiHeadAttention(d_model, heads)
-        self.feed_forward_norm = nn.LayerNorm(d_model)
+        self.feed_forward_norm = LayerNorm(d_model)
         self.feed_forward = FeedForward(d_model, ffn_dim)
         self.dropout = Dropout(dropout)
 
@@ -319,7 +352,7 @@ class Encoder(nn.Module):
         self.embedding = Embedding(vocab_size, d_model)
         self.dropout = Dropout(dropout)
         self.layers = nn.ModuleList(EncoderLayer(d_model, heads, ffn_dim, dropout) for _ in range(layers))
-        self.norm = nn.LayerNorm(d_model)
+        self.norm = LayerNorm(d_model)
 
     def forward(self, ids, mask):  # (B, S), (B, 1, 1, S)
         x = self.dropout(self.embedding(ids))  # (B, S, D)
@@ -359,7 +392,7 @@ class Decoder(nn.Module):
         self.embedding = Embedding(vocab_size, d_model)
         self.dropout = Dropout(dropout)
         self.layers = nn.ModuleList(DecoderLayer(d_model, heads, ffn_dim, dropout) for _ in range(layers))
-        self.norm = nn.LayerNorm(d_model)
+        self.norm = LayerNorm(d_model)
 
     def forward(self, ids, memory, source_mask):  # (B, T), (B, S, D), (B, 1, 1, S)
         x = self.dropout(self.embedding(ids))  # (B, T, D)
@@ -437,9 +470,58 @@ logits = my_classifier(batch["input_ids"], is_token, start)
 print(tuple(batch["input_ids"].shape), tuple(start.shape), "->", tuple(logits.shape))
 
 # %% [markdown]
-# 이것이 Transformer입니다. `nn.Linear`, `nn.Embedding`, `nn.LayerNorm`만으로 처음부터 만들었습니다.
+# 이것이 Transformer입니다. `nn.Linear`와 `nn.Embedding`만으로 처음부터 만들었습니다.
 # 저장소의 답을 모두 모은 것이 [my_transformer.py](my_transformer.py)입니다.
 #
+# ## 임베딩의 공유
+#
+# 번역하는 모델에는 (V, D)의 표가 셋 있습니다. 인코더의 임베딩, 디코더의 임베딩, 마지막 선형 층의 행렬입니다. 논문은
+# 이 셋을 **표 하나로 공유**합니다(weight tying, §3.4). 원문과 번역의 어휘가 하나라면 그렇게 할 수 있습니다.
+#
+# 마지막 선형 층의 행 하나는 토큰 하나의 로짓을 정합니다. 디코더의 출력과 그 행의 내적이 클수록 로짓이 큽니다. 임베딩의
+# 행도 토큰 하나의 벡터이므로, 한쪽에서 배운 것이 다른 쪽에도 도움이 됩니다. 파라미터도 크게 줄어듭니다.
+# 임베딩을 표준편차 $1/\sqrt{d}$의 작은 수로 시작하고 $\sqrt{d}$를 곱하는 이유(2장)가 여기에도 있습니다. 같은 표가
+# 로짓을 낼 때는 작아야 하고, 위치와 더할 때는 커야 합니다.
+#
+# ### 만들기: `tie_embeddings`
+#
+# 공유는 값을 복사하는 것이 아니라 **같은 파라미터를 가리키게** 하는 것입니다. 복사한 표는 학습하면 서로 달라집니다.
+# 분류 모델의 마지막 선형 층은 두 칸뿐이라 공유할 수 없습니다. 그때는 `head=False`로 두 임베딩만 공유합니다.
+
+
+# %% tags=["blank"]
+def tie_embeddings(model, head=True):
+    table = model.encoder.embedding.tokens.weight  # 인코더의 표 (V, D)
+    model.decoder.embedding.tokens.weight = table  # 디코더도 같은 표를 가리킵니다
+    if head:
+        model.head.weight = table  # 마지막 선형 층도 같은 표를 가리킵니다 (V, D)
+    return model
+
+
+# %%
+check(tie_embeddings)
+
+# %% [markdown]
+# <details><summary>힌트 1</summary>
+#
+# 표는 `embedding.tokens.weight`에 있습니다. 파라미터를 대입하면 그 자리가 같은 파라미터를 가리킵니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `model.decoder.embedding.tokens.weight = table`입니다. `table.clone()`이나 `copy_`를 사용하면 값만 같은 다른 표가
+# 됩니다. 마지막에 모델을 돌려줍니다.
+#
+# </details>
+
+# %%
+sizes = {"d_model": 128, "heads": 4, "ffn_dim": 1024, "encoder_layers": 4, "decoder_layers": 4}
+my_translator = Transformer(len(tokenizer), **sizes, head=nn.Linear(128, len(tokenizer)))
+before = sum(parameter.numel() for parameter in my_translator.parameters())
+tie_embeddings(my_translator)
+print(f"파라미터: {before:,}개, 공유하면 {sum(parameter.numel() for parameter in my_translator.parameters()):,}개")
+
+# %% [markdown]
 # ## 학습된 가중치를 내 모델에
 #
 # 정말 제대로 만들었을까요? 패키지로 학습한 가중치를 옮겨 넣었을 때 같은 답이 나오면 됩니다.
@@ -474,6 +556,7 @@ def my_weights(package_model):
 
 
 classifier = load_model(str(MODELS / "nsmc-small")).eval()
+tie_embeddings(my_classifier, head=False)  # nsmc-small의 인코더와 디코더도 표 하나를 공유합니다
 print(my_classifier.load_state_dict(my_weights(classifier)))
 
 # %% [markdown]
@@ -493,8 +576,6 @@ assert torch.allclose(ours, theirs, rtol=0, atol=1e-6)
 # 같습니다! 번역 모델도 옮겨 봅시다. 이번에는 어휘 6,000개의 로짓이 자리마다 나옵니다.
 
 # %%
-sizes = {"d_model": 128, "heads": 4, "ffn_dim": 1024, "encoder_layers": 4, "decoder_layers": 4}
-my_translator = Transformer(len(tokenizer), **sizes, head=nn.Linear(128, len(tokenizer)))
 print(my_translator.load_state_dict(my_weights(translator)))
 my_translator.double().eval(), translator.double()
 with torch.inference_mode():
@@ -578,7 +659,6 @@ for name, values in norms.items():
 # | 패딩을 세지 않는 위치, 모두 가려진 행의 0 | 패딩을 어디에 두어도 같은 답을 내도록 | 2, 3 |
 # | 생성할 때의 캐시, 여러 어텐션 구현 | 빠르게 | 6 |
 # | `norm_first`, `position_embedding_type` 같은 설정 | 튜토리얼마다 다른 모델을 모두 만들 수 있게 | 2~5 |
-# | 임베딩과 마지막 선형 층의 공유 | 파라미터를 줄이려고. 논문도 그렇습니다(§3.4) | 5 |
 # | 저장하고 불러오기, 입력 검사 | 다른 사람도 사용할 수 있게 | 9 |
 
 # %% [markdown]
@@ -587,8 +667,8 @@ for name, values in norms.items():
 # - 하위 층마다 입력에 결과를 더하고(잔차 연결), 벡터의 크기를 고르게 맞춥니다(층 정규화).
 # - pre-norm에서는 기울기가 깊은 곳까지 고르게 전해집니다. post-norm은 워밍업이 필요합니다.
 # - 디코더는 자기가 쓴 글을 인과 마스크로 보고, 원문을 교차 어텐션으로 봅니다.
-# - 만든 것: `Dropout`, `EncoderLayer`, `DecoderLayer`, `Encoder`, `Decoder`, `Transformer`. 학습된 가중치를 넣으면
-#   패키지와 같은 로짓을 냅니다.
+# - 만든 것: `LayerNorm`, `Dropout`, 두 층, `Encoder`, `Decoder`, `Transformer`, `tie_embeddings`. 학습된 가중치를
+#   넣으면 패키지와 같은 로짓을 냅니다.
 #
 # **더 생각해 보기.** BERT는 인코더만, GPT는 디코더만 있습니다. 인코더가 없다면 디코더 층의 무엇이 필요 없어질까요?
 # 그런 모델로 번역을 하려면 원문을 어디에 넣어야 할까요?

@@ -3,11 +3,6 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/06_training.ipynb)
 #
-# > **English summary.** The reader's own Transformer learns to copy sequences. The reader writes the shift of labels,
-# > label smoothing, the loss, the Noam schedule, greedy decoding and one training step. One table shows what is lost
-# > without positions, the causal mask, residuals or warm-up. At the end the package's `generate` with its cache gives
-# > the same tokens from the reader's weights, in less time.
-#
 # 5장의 모델은 남이 학습해 둔 가중치로 번역했습니다. 새로 만든 모델은 가중치가 난수라서 아무것도 모릅니다.
 # 이 장에서는 **내가 만든 `Transformer`**를 처음부터 **학습**(training)시킵니다.
 # 과제는 가장 간단한 것, 입력받은 숫자를 그대로 내보내는 **복사**입니다.
@@ -15,29 +10,22 @@
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title 준비: 실행하고 넘어가세요
-# Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # 저장소와 한글 글꼴을 내려받습니다
     subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
-    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
-# 저장소의 폴더: 지금 폴더에서 위로 올라가며 model_cards를 찾습니다.
-CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
-if CLONE is None:
-    sys.exit("저장소를 받아 그 안에서 노트북을 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer")
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림, 그래프, 확인하는 코드가 있는 곳
-import chapter
+    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
+sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
+import chapter  # 없다면 저장소를 받아 그 안에서 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer
 
 
 # %matplotlib inline
-chapter.begin("ko")
-MODELS = CLONE / "model_cards"  # 학습된 모델
+MODELS, RUNS = chapter.begin("ko")  # 학습된 모델의 폴더, 내가 만든 것을 두는 폴더
 
 # %%
 import math
@@ -81,7 +69,8 @@ labels = random_sequences(2)
 print(labels)
 
 # %% [markdown]
-# 5장에서 만든 클래스로 작은 모델을 하나 만듭니다. 마지막 선형 층은 기호 11개의 점수를 냅니다.
+# 5장에서 만든 클래스로 작은 모델을 하나 만듭니다. 마지막 선형 층은 번호 11개, 곧 기호 아홉 개와 패딩, 시작 토큰의
+# 점수를 냅니다.
 
 
 # %%
@@ -161,7 +150,7 @@ assert shift_right(padded).equal(modeling.shift_tokens_right(padded, PAD, START)
 #
 # ## 손실: 얼마나 틀렸나
 #
-# 디코더의 출력은 위치마다 64칸짜리 벡터입니다. 마지막 선형 층 `head`가 그것을 기호 11개의 점수인
+# 디코더의 출력은 위치마다 64칸짜리 벡터입니다. 마지막 선형 층 `head`가 그것을 번호 11개의 점수인
 # **로짓**(logit)으로 바꿉니다. 로짓은 소프트맥스를 거쳐 확률이 됩니다.
 # **손실**(loss)은 정답의 확률에 로그를 취하고 음수를 붙인 값을 모든 위치에서 평균 낸 것입니다(**교차 엔트로피**,
 # cross-entropy). 정답의 확률이 1이면 0이고, 작을수록 커집니다. PyTorch의 `cross_entropy`는 로짓에서 바로 계산합니다.
@@ -169,7 +158,7 @@ assert shift_right(padded).equal(modeling.shift_tokens_right(padded, PAD, START)
 # %%
 model.eval()
 with torch.inference_mode():
-    logits = model(labels, labels != PAD, shift_right(labels))  # (문장, 위치, 기호)
+    logits = model(labels, labels != PAD, shift_right(labels))  # (문장, 위치, 번호)
 probabilities = logits.softmax(dim=-1)
 of_the_answer = probabilities.gather(-1, labels.unsqueeze(-1))
 by_hand = -of_the_answer.log().mean()
@@ -194,6 +183,9 @@ print(f"log 11 = {math.log(SYMBOLS):.4f}")
 # 정답의 확률을 1로 만들라고 하면 모델은 지나치게 확신하게 됩니다.
 # **레이블 스무딩**(label smoothing)은 정답의 몫을 1보다 조금 줄이고, 줄인 만큼(논문 §5.4에서는 0.1)을 다른 토큰에
 # 똑같이 나누어 줍니다. 모델이 따라야 할 이 확률을 **목표 분포**라고 합시다. 토큰마다 한 행씩 만듭니다.
+#
+# 나누어 주는 대상은 구현마다 다릅니다. 이 방법을 제안한 논문(Szegedy et al. 2016)은 정답까지 포함한 V개 모두에 나누어
+# 주고, *The Annotated Transformer*는 정답과 패딩을 뺀 토큰에만 나누어 줍니다. 여기서는 뒤의 것을 따릅니다.
 
 # %% [markdown]
 # ### 만들기: `smoothed_targets`
@@ -344,9 +336,12 @@ curves = {
 plot_lines(curves, range(1, 20001), title="Noam 학습률", xlabel="스텝", ylabel="학습률")
 
 # %% [markdown]
-# 처음에는 가중치가 난수라서 기울기도 믿을 만하지 않습니다. 그때 크게 고치면 되돌아오기 어려우므로 천천히 시작합니다.
-#
 # 기울기와 학습률로 실제로 가중치를 고치는 것이 **옵티마이저**(optimizer)입니다. 논문과 같은 설정의 Adam을 사용합니다.
+# Adam은 기울기를 **기울기 제곱의 평균**(second moment)의 제곱근으로 나누어, 파라미터마다 걸음의 크기를 비슷하게
+# 맞춥니다. 처음 몇 스텝에는 이 평균을 몇 개의 기울기로만 어림하므로 나눈 값이 들쭉날쭉합니다(Liu et al. 2020).
+# post-norm에서는 출력에 가까운 층의 기울기가 처음부터 크기도 합니다(5장). 그래서 학습률을 작게 시작합니다. 이 장의
+# 뒤에서 워밍업을 빼 보고 정말 필요한지 확인합니다.
+#
 # 학습률을 스텝마다 정하는 것은 **스케줄**(schedule)입니다. `LambdaLR`은 우리가 만든 함수를 그대로 스케줄로
 # 만들어 줍니다. 이 패키지의 명령들은 transformers의 `inverse_sqrt`에 워밍업이 끝날 때의 학습률, 곧 꼭대기의 값을
 # 줍니다. 두 곡선이 같은지 봅시다.
@@ -486,7 +481,58 @@ check(training_step)
 # </details>
 
 # %% [markdown]
-# 이 함수를 되풀이하면 학습입니다. 배치마다 기호 열 개짜리 64줄을 새로 만듭니다.
+# ## 먼저 배치 하나를 외우기
+#
+# 곧바로 오래 학습하지는 않습니다. 먼저 **배치 하나만** 되풀이해서 외우게 해 봅니다(overfit one batch). 배치 하나는
+# 외울 수 있어야 하므로 손실이 0에 가까워져야 합니다. 그렇지 않다면 모델이나 손실, 스텝 가운데 무언가가 틀린
+# 것입니다. 몇 초면 알 수 있으니, 새 모델을 만들면 언제나 이것부터 하세요.
+#
+# ### 만들기: `overfit`
+#
+# 외우는 데 방해가 되는 것은 끕니다. 드롭아웃은 `model.eval()`로 끄고, 레이블 스무딩은 0으로 둡니다. 학습률은 일정하게
+# 두고(`ConstantLR`), 스텝마다 얻은 손실을 목록으로 돌려줍니다.
+
+
+# %% tags=["blank"]
+def overfit(model, source, labels, steps, rate=1e-3):  # (B, S), (B, T)
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate)  # Adam. 한 번만 만듭니다
+    scheduler = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=1.0)  # 스텝마다 같은 학습률
+    model.eval()  # 드롭아웃을 끕니다
+    losses = [training_step(model, optimizer, scheduler, source, labels, smoothing=0.0) for _ in range(steps)]
+    return losses  # 스텝마다 손실
+
+
+# %%
+check(overfit)
+
+# %% [markdown]
+# <details><summary>힌트 1</summary>
+#
+# 방금 만든 `training_step`을 `steps`번 부르고, 돌려받은 손실을 목록에 담습니다. 옵티마이저를 스텝마다 새로 만들면
+# Adam이 모아 둔 평균이 사라집니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `torch.optim.Adam(model.parameters(), lr=rate)`, `torch.optim.lr_scheduler.ConstantLR(optimizer, factor=1.0)`,
+# `training_step(..., smoothing=0.0)`입니다.
+#
+# </details>
+
+# %%
+torch.manual_seed(0)
+model, batch = small_transformer(), random_sequences(8)
+losses = overfit(model, batch, batch, steps=100)
+memorized = (greedy(model, batch, LENGTH)[:, 1:] == batch).all(dim=1).float().mean().item()
+print(f"첫 손실 {losses[0]:.2f}, 마지막 손실 {losses[-1]:.2f}, 이 배치를 복사한 비율 {memorized:.0%}")
+
+# %% [markdown]
+# 모델과 손실, 스텝이 제대로 이어져 있습니다. 다만 외운 것은 여덟 줄뿐이고, 복사하는 법을 배운 것은 아닙니다. 이제
+# 스텝마다 새로운 배치로 학습합니다.
+#
+# ## 새로운 배치로 학습하기
+#
+# `training_step`을 되풀이하는 것이 학습입니다. 배치마다 기호 열 개짜리 64줄을 새로 만듭니다.
 # 100스텝마다 새로 만든 200개를 복사시켜, 처음부터 끝까지 맞은 것의 비율을 셉니다. 모델은 입력이 있는 장치에서
 # 계산하므로, GPU가 있다면 모델과 배치에 `.to("cuda")`를 붙이기만 하면 됩니다.
 
@@ -520,9 +566,9 @@ losses = train(model, steps=300)
 plot_lines({"학습 손실": losses}, range(1, 301), title="복사의 학습 곡선", xlabel="스텝", ylabel="손실")
 
 # %% [markdown]
-# 300스텝 만에 거의 모두 그대로 복사합니다. 모든 줄을 내가 쓴 모델과 함수로 한 일입니다.
-# 손실이 0까지 내려가지 않는 것은 레이블 스무딩 때문입니다. 목표 분포를 똑같이 맞힐 때의 손실은 0.9와 0.1/9의 교차
-# 엔트로피입니다. 드롭아웃도 조금 보탭니다.
+# 300스텝 만에 거의 모두 그대로 복사합니다. 모델도, 손실도, 학습하는 함수도 내가 썼습니다.
+# 손실이 0까지 내려가지 않는 것은 레이블 스무딩 때문입니다. 목표 분포는 정답이 0.9이고 나머지 아홉 개가 0.1/9씩입니다.
+# 모델의 확률이 이와 똑같아도 손실은 0이 아니라 이 분포의 **엔트로피**(entropy)입니다. 드롭아웃도 손실을 조금 키웁니다.
 
 # %%
 print(f"가장 작은 손실 {-(0.9 * math.log(0.9) + 0.1 * math.log(0.1 / 9)):.3f}")
@@ -535,24 +581,14 @@ print("출력:", greedy(model.eval(), source, LENGTH)[0].tolist())
 # %%
 copied = copy_accuracy(model, 500)
 print(f"{copied:.1%}")
-assert copied > 0.95
-
-# %% [markdown]
-# 2장에서 임베딩을 표준편차 $1/\sqrt{d}$로 시작하게 한 것이 얼마나 중요한지도 봅시다. 같은 모델을 `nn.Embedding`의
-# 초깃값인 표준편차 1로 시작해 100스텝 학습합니다.
-
-# %%
-torch.manual_seed(0)
-large = small_transformer()
-for stack in (large.encoder, large.decoder):
-    nn.init.normal_(stack.embedding.tokens.weight, std=1.0)
-print(f"마지막 손실 {train(large, 100, show=False)[-1]:.3f}, 그대로 복사한 비율 {copy_accuracy(large):.1%}")
+torch.save(model.state_dict(), RUNS / "my_copier.pt")  # 10장에서 들여다봅니다
 
 # %% [markdown]
 # ## 하나씩 빼 보기
 #
 # 지금까지 배운 것은 모두 꼭 필요할까요? 하나씩 빼고 100스텝만 학습해 봅시다. 나머지는 모두 그대로입니다.
-# 이렇게 부품을 빼 보는 실험을 **절제 실험**(ablation)이라고 합니다. 빼는 방법을 하나씩 봅시다.
+# 이렇게 부품을 빼 보는 실험을 **절제 실험**(ablation)이라고 합니다. 한 번의 결과는 우연일 수 있으므로, 난수의 시작값인
+# **시드**(seed)를 바꾸어 세 번씩 학습합니다. 빼는 방법을 하나씩 봅시다.
 #
 # **위치 인코딩**을 빼려면 두 `Embedding`의 위치의 표를 0으로 만듭니다.
 
@@ -607,64 +643,103 @@ def without_residuals(model):
 
 
 # %% [markdown]
-# **워밍업**을 빼려면 식 3에서 올라가는 항을 지웁니다. 첫 스텝의 학습률이 가장 큽니다.
+# **작은 초깃값**을 빼려면 임베딩을 2장의 표준편차 $1/\sqrt{d}$가 아니라 `nn.Embedding`의 초깃값인 표준편차 1로
+# 시작합니다.
 
 
 # %%
-def without_warmup(step, d_model, warmup):
-    return d_model**-0.5 * step**-0.5
+def without_small_start(model):
+    for stack in (model.encoder, model.decoder):
+        nn.init.normal_(stack.embedding.tokens.weight, std=1.0)
+    return model
 
 
 # %% [markdown]
-# 이제 모두 학습해 봅시다. 시작하는 난수는 늘 같습니다.
+# 이제 모두 학습해 봅시다. 손실은 마지막 열 스텝의 평균이고, 시드마다 적은 수는 그대로 복사한 비율입니다.
 
 
-# %%
-def after_100_steps(change=lambda model: model, rate=noam, layers=1):
-    torch.manual_seed(0)
-    model = change(small_transformer(layers))
-    losses = train(model, 100, rate, show=False)
-    return {"마지막 손실": sum(losses[-10:]) / 10, "그대로 복사한 비율": copy_accuracy(model)}
+# %% tags=["varies"]
+def three_runs(change=lambda model: model, rate=noam, steps=100, layers=1):
+    ends, copied = [], {}
+    for seed in range(3):
+        torch.manual_seed(seed)
+        model = change(small_transformer(layers))
+        ends += train(model, steps, rate, show=False)[-10:]
+        copied[f"시드 {seed}"] = copy_accuracy(model)
+    return {"마지막 손실": sum(ends) / len(ends), **copied}
 
 
 results = pd.DataFrame(
     {
-        "없음 (전체)": after_100_steps(),
-        "위치 인코딩": after_100_steps(without_positions),
-        "인과 마스크": after_100_steps(without_causal_mask),
-        "잔차 연결": after_100_steps(without_residuals),
-        "워밍업": after_100_steps(rate=without_warmup),
+        "없음 (전체)": three_runs(),
+        "위치 인코딩": three_runs(without_positions),
+        "인과 마스크": three_runs(without_causal_mask),
+        "잔차 연결": three_runs(without_residuals),
+        "작은 초깃값": three_runs(without_small_start),
     }
 ).T.rename_axis("뺀 것")
-results.round(3)
+results.round(2)
 
 # %% [markdown]
 # - 위치 인코딩이 없으면 어떤 기호가 있는지는 알아도 순서는 알 수 없습니다. 하나도 복사하지 못합니다.
 # - 인과 마스크가 없으면 학습 손실은 작습니다. 바로 뒤에 있는 답을 베끼면 되기 때문입니다. 하지만 실제로 생성할 때는
 #   뒤에 아무것도 없으므로 하나도 복사하지 못합니다. **손실이 작다고 잘 배운 것은 아닙니다.**
-# - 잔차 연결이 없으면 층이 하나씩뿐인 모델도 학습이 더뎌집니다.
-# - 워밍업이 없으면 처음에 가중치를 너무 크게 고쳐서, 100스텝이 지나도 찍는 것과 다름없습니다.
+# - 잔차 연결이 없으면 층이 하나씩뿐인 모델도 100스텝으로는 하나도 복사하지 못합니다.
+# - 임베딩을 표준편차 1로 시작하면 √d를 곱한 임베딩이 위치를 덮어 버려서, 100스텝으로는 순서를 배우지 못합니다.
+#
+# ## 워밍업은 왜 필요할까
+#
+# 워밍업만 빼려면 **꼭대기의 학습률은 그대로 두고** 처음부터 그 학습률로 시작해야 합니다. 워밍업이 끝난 뒤는 똑같습니다.
+
 
 # %%
-copied = results["그대로 복사한 비율"]
-assert copied["없음 (전체)"] > 0.9 > copied["잔차 연결"]
-assert copied[["위치 인코딩", "인과 마스크", "워밍업"]].max() < 0.1
-assert (
-    results.loc["인과 마스크", "마지막 손실"] < results.loc["없음 (전체)", "마지막 손실"] + 0.1
-)  # 손실만 보면 잘 배운 것 같습니다
+def without_warmup(step, d_model, warmup):
+    return noam(max(step, warmup), d_model, warmup)
+
 
 # %% [markdown]
-# 층을 두 개씩 쌓고 같은 실험을 하면 잔차 연결이 없는 모델은 하나도 복사하지 못합니다.
+# 우리 모델은 pre-norm입니다. 논문처럼 post-norm인 모델도 만들어 함께 비교합시다. 5장의 그림처럼 더한 뒤에 정규화하고,
+# 맨 끝의 정규화는 없앱니다.
+
+
+# %%
+class PostNormEncoderLayer(EncoderLayer):
+    def forward(self, x, mask):
+        x = self.self_attention_norm(x + self.dropout(self.self_attention(x, x, x, mask)[0]))
+        return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
+
+
+class PostNormDecoderLayer(DecoderLayer):
+    def forward(self, x, memory, causal, source_mask):
+        x = self.self_attention_norm(x + self.dropout(self.self_attention(x, x, x, causal)[0]))
+        x = self.cross_attention_norm(x + self.dropout(self.cross_attention(x, memory, memory, source_mask)[0]))
+        return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
+
+
+def post_norm(model):
+    for stack, layer in ((model.encoder, PostNormEncoderLayer), (model.decoder, PostNormDecoderLayer)):
+        stack.layers = nn.ModuleList(layer(64, heads=4, ffn_dim=128) for _ in stack.layers)
+        stack.norm = nn.Identity()
+    return model
+
 
 # %% tags=["varies"]
-two_layers = pd.DataFrame(
-    {"있음": after_100_steps(layers=2), "없음": after_100_steps(without_residuals, layers=2)}
-).T.rename_axis("잔차 연결")
-assert two_layers.loc["있음", "그대로 복사한 비율"] > 0.7
-assert two_layers.loc["없음", "그대로 복사한 비율"] < 0.1
-two_layers.round(3)
+warmup = pd.DataFrame(
+    {
+        ("pre-norm", "있음"): three_runs(steps=150, layers=2),
+        ("pre-norm", "없음"): three_runs(rate=without_warmup, steps=150, layers=2),
+        ("post-norm", "있음"): three_runs(post_norm, steps=150, layers=2),
+        ("post-norm", "없음"): three_runs(post_norm, without_warmup, steps=150, layers=2),
+    }
+).T.rename_axis(["정규화", "워밍업"])
+warmup.round(2)
 
 # %% [markdown]
+# 꼭대기의 학습률도, 워밍업이 끝난 뒤의 학습률도 같습니다. 그런데 워밍업이 없는 post-norm은 세 번 모두 하나도 복사하지
+# 못합니다. pre-norm은 워밍업이 없으면 더디게 배우지만, 배우기는 합니다. post-norm에서는 앞에서 말한 두 가지가 겹칩니다.
+# 출력에 가까운 층의 기울기가 처음부터 크고, Adam은 아직 몇 개의 기울기로만 어림한 평균으로 그것을 나눕니다. 그래서 처음
+# 몇 스텝에 파라미터가 너무 멀리 가서 돌아오지 못합니다(Xiong et al. 2020).
+#
 # 명령으로도 같은 과제를 학습할 수 있습니다. 모델은 조금 더 큽니다(층 2 + 2개, `d_model` 128).
 #
 # ```sh
@@ -681,8 +756,69 @@ two_layers.round(3)
 # 인과 마스크가 있으므로 앞 토큰의 키와 밸류는 뒤에 무엇이 오든 변하지 않습니다. 한 번 계산한 것을 **캐시**(cache)에
 # 두면 새 토큰 하나만 계산하면 됩니다. transformers의 `generate`가 그렇게 합니다.
 #
-# 비교하려면 같은 가중치를 가진 패키지의 모델이 필요합니다. 5장과 반대로, 이번에는 **내 가중치를 패키지의 모델에**
-# 넣습니다. 우리 모델과 구조가 같도록 설정합니다.
+# ### 만들기: `cached_attention`
+#
+# 캐시가 있는 셀프 어텐션은 **새 토큰 하나**의 벡터 (B, 1, D)만 받습니다. 그 토큰의 쿼리, 키, 밸류를 구해 키와 밸류를
+# 캐시에 이어 붙이고, 쿼리 하나로 지금까지의 모든 키를 봅니다. 뒤의 토큰은 아직 없으므로 마스크가 필요 없습니다.
+#
+# `attention`은 4장의 `MultiHeadAttention`입니다. `cache`는 빈 `dict`에서 시작하고, (B, H, T, K)의 텐서 둘을 `"key"`와
+# `"value"`에 담습니다. T는 지금까지 쓴 토큰의 수입니다.
+
+
+# %% tags=["blank"]
+def cached_attention(attention, x, cache):  # MultiHeadAttention, (B, 1, D), dict
+    query = attention.split(attention.q_proj(x))  # 새 토큰의 쿼리 (B, H, 1, K)
+    key = attention.split(attention.k_proj(x))  # 새 토큰의 키 (B, H, 1, K)
+    value = attention.split(attention.v_proj(x))  # 새 토큰의 밸류 (B, H, 1, K)
+    if cache:
+        key = torch.cat([cache["key"], key], dim=2)  # 캐시의 키 뒤에 잇습니다 (B, H, T, K)
+        value = torch.cat([cache["value"], value], dim=2)  # 밸류도 (B, H, T, K)
+    cache["key"], cache["value"] = key, value  # 다음 토큰을 위해 캐시에 둡니다
+    heads, _ = attention.attention(query, key, value)  # 쿼리 하나, 키 T개 (B, H, 1, K)
+    joined = heads.transpose(1, 2).flatten(-2)  # 이어 붙이기 (B, 1, D)
+    return attention.out_proj(joined)  # (B, 1, D)
+
+
+# %%
+check(cached_attention)
+
+# %% [markdown]
+# <details><summary>힌트 1</summary>
+#
+# `MultiHeadAttention`의 `forward`와 거의 같습니다. 나눈 키와 밸류를 캐시의 것 뒤에 잇는 일만 더합니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# 토큰의 차원은 2번이므로 `torch.cat([cache["key"], key], dim=2)`입니다. 첫 토큰에서는 캐시가 비어 있습니다.
+#
+# </details>
+
+# %% [markdown]
+# 이제 디코더의 층마다 캐시를 하나씩 두고, 새 토큰의 벡터만 층을 지나게 합니다. 그 밖에는 `DecoderLayer`의 `forward`와
+# 같습니다. 위치는 지금까지 쓴 글에서 세어야 하므로 임베딩은 모두 구하고 마지막 것만 꺼냅니다.
+
+
+# %%
+@torch.inference_mode()
+def greedy_with_cache(model, source, length):
+    source_mask = (source != PAD)[:, None, None, :]
+    memory = model.encoder(source, source_mask)
+    written, caches = torch.full_like(source[:, :1], START), [{} for _ in model.decoder.layers]
+    for _ in range(length):
+        x = model.decoder.embedding(written)[:, -1:]  # 새 토큰만 (B, 1, D)
+        for layer, cache in zip(model.decoder.layers, caches, strict=True):
+            x = x + cached_attention(layer.self_attention, layer.self_attention_norm(x), cache)
+            x = x + layer.cross_attention(layer.cross_attention_norm(x), memory, memory, source_mask)[0]
+            x = x + layer.feed_forward(layer.feed_forward_norm(x))
+        best = model.head(model.decoder.norm(x)).argmax(dim=-1)  # (B, 1)
+        written = torch.cat([written, best], dim=1)
+    return written
+
+
+# %% [markdown]
+# 패키지의 `generate`와도 비교합시다. 5장과 반대로, 이번에는 **내 가중치를 패키지의 모델에** 넣습니다. 우리 모델과
+# 구조가 같도록 설정합니다.
 
 # %%
 config = VanillaTransformerConfig.from_preset(
@@ -707,10 +843,11 @@ def timed(function):
 
 
 by_hand, slow = timed(lambda: greedy(model, many, LENGTH))
-generated, fast = timed(lambda: package.generate(many, max_new_tokens=LENGTH, do_sample=False))
-print("같은 토큰:", torch.equal(by_hand, generated))
-print(f"반복문 {slow:.2f}초, generate {fast:.2f}초: {slow / fast:.1f}배")
-assert torch.equal(by_hand, generated)
+cached, fast = timed(lambda: greedy_with_cache(model, many, LENGTH))
+generated, _ = timed(lambda: package.generate(many, max_new_tokens=LENGTH, do_sample=False))
+print("같은 토큰:", torch.equal(by_hand, cached), torch.equal(by_hand, generated))
+print(f"반복문 {slow:.2f}초, 캐시 {fast:.2f}초: {slow / fast:.1f}배")
+assert torch.equal(by_hand, cached) and torch.equal(by_hand, generated)
 
 # %% [markdown]
 # 토큰은 모두 같고 시간은 줄었습니다. 글이 길수록 차이가 커집니다. 토큰 n개를 생성하려면 반복문은 1 + 2 + … + n개를
@@ -727,8 +864,8 @@ pd.DataFrame({"반복문": {n: sum(range(1, n + 1)) for n in (10, 50, 100)}, "�
 #
 # - 디코더는 정답을 오른쪽으로 한 칸 민 것을 읽고, 모든 위치의 다음 토큰을 병렬로 예측합니다(교사 강요).
 # - 손실은 정답의 확률에 로그를 취하고 음수를 붙인 값입니다. 레이블 스무딩은 지나친 확신을 막습니다.
-# - 학습률은 워밍업으로 올렸다가 천천히 내립니다. 위치 인코딩, 인과 마스크, 잔차 연결도 빼면 복사를 배우지 못하거나
-#   더디게 배웁니다.
+# - 새 모델은 먼저 배치 하나를 외우게 해 봅니다. 위치 인코딩, 인과 마스크, 잔차 연결을 빼면 복사를 배우지 못하거나
+#   더디게 배웁니다. post-norm은 워밍업도 필요합니다.
 # - 생성할 때는 정답이 없어 한 토큰씩 이어 갑니다. 캐시를 두면 같은 답을 더 빨리 얻습니다.
 #
 # **더 생각해 보기.** 학습할 때는 늘 정답을 읽지만, 생성할 때는 자기가 고른 토큰을 읽습니다. 한 번 틀리면 그 뒤는

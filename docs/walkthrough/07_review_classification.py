@@ -3,11 +3,6 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/07_review_classification.ipynb)
 #
-# > **English summary.** An encoder-decoder classifies film reviews with a decoder that reads a single start token.
-# > The data are looked at first: raw lines, empty ones, lengths. The reader's Transformer is trained on the embedded
-# > sample and memorises it; then it gets the weights of nsmc-small, pretrained on more reviews, and is fine-tuned.
-# > nsmc-small is looked into: its attention over your own sentence, and what it gets wrong.
-#
 # 이 장에서는 영화 리뷰를 읽고 긍정(positive)인지 부정(negative)인지 맞히는 분류 모델을 학습합니다.
 # 맞혀야 할 답을 **레이블**(label)이라고 합니다.
 # 먼저 내가 만든 `Transformer`를 패키지에 들어 있는 리뷰 몇백 개로 학습해 봅니다. 그다음 많은 리뷰로 학습해 둔 모델의
@@ -15,29 +10,22 @@
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title 준비: 실행하고 넘어가세요
-# Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # 저장소와 한글 글꼴을 내려받습니다
     subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
-    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
-# 저장소의 폴더: 지금 폴더에서 위로 올라가며 model_cards를 찾습니다.
-CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
-if CLONE is None:
-    sys.exit("저장소를 받아 그 안에서 노트북을 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer")
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림, 그래프, 확인하는 코드가 있는 곳
-import chapter
+    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
+sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
+import chapter  # 없다면 저장소를 받아 그 안에서 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer
 
 
 # %matplotlib inline
-chapter.begin("ko")
-MODELS = CLONE / "model_cards"  # 학습된 모델
+MODELS, RUNS = chapter.begin("ko")  # 학습된 모델의 폴더, 내가 만든 것을 두는 폴더
 
 # %%
 import copy
@@ -61,7 +49,7 @@ from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 pd.set_option("display.max_colwidth", None)
-Transformer = mine("Transformer")  # 5장에서 만든 클래스
+Transformer, tie_embeddings = mine("Transformer", "tie_embeddings")  # 5장에서
 
 # %%
 drawings.model_map(7)
@@ -257,6 +245,10 @@ print({split: round(score, 3) for split, score in accuracies.items()})
 #
 # 저장소에는 nsmc-small이 들어 있습니다. 레이블이 없는 리뷰로 먼저 배우고(**사전 학습**, pretraining) 레이블이 있는
 # NSMC로 이어서 학습한 모델입니다. 5장에서 했듯이 그 가중치를 **내 모델에** 넣고, 같은 테스트 리뷰를 맡겨 봅시다.
+#
+# nsmc-small의 인코더와 디코더는 임베딩의 표 하나를 공유합니다. 내 모델도 `tie_embeddings`로 공유하게 해야 합니다.
+# 공유하지 않아도 가중치는 들어가고 점수도 같지만, 이어서 학습하는 순간 두 표가 따로 바뀝니다. 그러면 9장에서 표가
+# 하나뿐인 패키지의 모델로 옮길 수 없습니다.
 
 # %%
 ready = AutoModelForSequenceClassification.from_pretrained(MODELS / "nsmc-small", attn_implementation="eager").eval()
@@ -265,6 +257,7 @@ head = nn.Linear(192, 2, bias=False)
 my_model = Transformer(
     len(ready_tokenizer), d_model=192, heads=3, ffn_dim=768, encoder_layers=6, decoder_layers=1, head=head
 )
+tie_embeddings(my_model, head=False)  # 분류의 선형 층은 두 칸이라 공유하지 않습니다
 print(my_model.load_state_dict({my_name(name): tensor for name, tensor in ready.state_dict().items()}))
 ready_score = accuracy(my_model, ready_tokenizer, data["test"])
 print(f"테스트 정확도: 처음부터 학습한 모델 {accuracies['test']:.3f}, nsmc-small의 가중치 {ready_score:.3f}")
@@ -286,8 +279,9 @@ optimizer = torch.optim.Adam(my_model.parameters(), lr=3e-5)
 loss = train_an_epoch(my_model, optimizer, fine_tuning_loader)
 print(f"손실 {loss:.3f}, 검증 정확도 {accuracy(my_model, ready_tokenizer, data['validation']):.3f}")
 print(f"테스트 정확도 {accuracy(my_model, ready_tokenizer, data['test']):.3f}")
-(CLONE / "runs").mkdir(exist_ok=True)
-torch.save(my_model.state_dict(), CLONE / "runs" / "my_classifier.pt")  # 9장에서 사용합니다
+embeddings = (my_model.encoder.embedding.tokens.weight, my_model.decoder.embedding.tokens.weight)
+print("학습한 뒤에도 표가 하나인가:", embeddings[0] is embeddings[1])
+torch.save(my_model.state_dict(), RUNS / "my_classifier.pt")  # 9장에서 사용합니다
 
 # %% [markdown]
 # 모델도 반복문도 내가 쓴 것입니다. 리뷰 몇백 개를 더 보았다고 점수가 크게 오르지는 않습니다. 이미 NSMC 전체로 배운
@@ -382,7 +376,7 @@ pd.DataFrame(
 # 0.942와는 다릅니다. 내 데이터로 nsmc-small을 이어서 학습(**미세조정**, fine-tuning)하려면 이렇게 합니다.
 #
 # ```sh
-# vanilla-transformer train-classifier scripts/recipes/sample-finetune.yaml --data my.csv --text_column text \
+# vanilla-transformer train-classifier finetune --data my.csv --text_column text \
 #     --output_dir runs/mine-finetuned
 # vanilla-transformer evaluate --model runs/mine-finetuned --output_dir runs/evaluation
 # ```

@@ -3,12 +3,6 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/08_translation.ipynb)
 #
-# > **English summary.** Sentence pairs, Korean and English, are made by code and looked at; batches are filled up to
-# > a number of tokens; the reader's Transformer is trained on them, with samples every 100 steps; BLEU is computed by
-# > hand and by sacreBLEU. Then the ready German-English translator writes a sentence token by token while its
-# > cross-attention shows where it looks. Beam search is written in three steps, drawn as a tree, and equals
-# > `generate`.
-#
 # 논문이 Transformer를 만든 이유가 바로 번역입니다. 이 장에서는 먼저 내가 만든 `Transformer`를 작은 한국어-영어
 # 번역기로 처음부터 학습합니다.
 # 그다음 진짜 문장으로 학습해 둔 독일어-영어 번역기를 들여다봅니다. 독일어를 몰라도 괜찮습니다. 단어마다 뜻을 적어
@@ -16,29 +10,22 @@
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title 준비: 실행하고 넘어가세요
-# Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # 저장소와 한글 글꼴을 내려받습니다
     subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
-    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
-# 저장소의 폴더: 지금 폴더에서 위로 올라가며 model_cards를 찾습니다.
-CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
-if CLONE is None:
-    sys.exit("저장소를 받아 그 안에서 노트북을 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer")
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림, 그래프, 확인하는 코드가 있는 곳
-import chapter
+    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
+sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
+import chapter  # 없다면 저장소를 받아 그 안에서 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer
 
 
 # %matplotlib inline
-chapter.begin("ko")
-MODELS = CLONE / "model_cards"  # 학습된 모델
+MODELS, RUNS = chapter.begin("ko")  # 학습된 모델의 폴더, 내가 만든 것을 두는 폴더
 
 # %%
 import math
@@ -51,7 +38,7 @@ import pandas as pd
 import sacrebleu
 import torch
 from chapter_plots import plot_attention, plot_beam_search, plot_lines
-from check import check_answer, mine
+from check import check, check_answer, mine
 from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
@@ -303,9 +290,8 @@ score = sacrebleu.corpus_bleu(translations, [[english for _, english in test]]).
 exact = sum(ours == english for ours, (_, english) in zip(translations, test, strict=True))
 print(f"BLEU {score:.1f}, 정답과 똑같은 번역 {exact}개 / {len(test)}개")
 assert score > 95
-(CLONE / "runs").mkdir(exist_ok=True)
-torch.save(my_model.state_dict(), CLONE / "runs" / "my_translator.pt")  # 9장에서 사용할 수 있습니다
-saved = my_tokenizer.save_pretrained(CLONE / "runs" / "my_translator_tokenizer")
+torch.save(my_model.state_dict(), RUNS / "my_translator.pt")  # 9장에서 사용할 수 있습니다
+saved = my_tokenizer.save_pretrained(RUNS / "my_translator_tokenizer")
 
 # %% [markdown]
 # 한 줄씩 내가 쓴 모델이 내가 쓴 함수로 배워서 번역했습니다. 규칙으로 만든 문장이라 점수가 아주 높습니다. 진짜
@@ -461,55 +447,71 @@ for step in range(1, 5):
 # 토큰 세 개까지는 탐욕적 디코딩이 고른 `carrying`이 위에 있습니다. 하지만 `is`를 버리지 않았더니, 토큰 네 개에서 이
 # 문장이 앞섭니다.
 #
-# ### 몇 개든, 문장이 끝날 때까지
+# ### 만들기: `beam_step`
 #
-# 이제 빔의 수를 정할 수 있게 하고, `[EOS]`를 다룹니다. 규칙은 이렇습니다.
+# 이제 빔의 수를 정할 수 있게 하고, `[EOS]`를 다룹니다. 한 스텝의 규칙은 이렇습니다.
 #
-# 1. 남아 있는 문장마다 다음 토큰의 로그 확률을 구해 문장의 점수에 더합니다.
-# 2. 모든 문장의 모든 토큰 가운데 점수가 높은 것부터 빔의 두 배만큼 후보로 뽑습니다.
-# 3. 순위가 빔의 수 안에 드는 후보가 `[EOS]`로 끝나면 완성된 문장으로 따로 둡니다.
-#    `[EOS]`가 아닌 후보는 위에서부터 빔의 수만큼 남깁니다.
-# 4. 문장끼리는 점수를 길이로 나누어 비교합니다. 나누지 않으면 짧은 문장이 유리합니다.
-#    완성된 문장은 점수가 높은 것부터 빔의 수만큼만 둡니다. 그만큼 모이고, 아직 끝나지 않은 문장의 점수가 그 가운데
-#    가장 낮은 점수보다도 높지 않으면 멈춥니다.
+# 1. 남아 있는 문장마다, 다음 토큰의 로그 확률을 문장의 점수에 더합니다.
+# 2. 모든 문장의 모든 토큰 가운데 점수가 높은 것부터 빔의 **두 배**만큼 후보로 뽑습니다. `[EOS]`로 끝난 후보를 빼도
+#    이어 갈 문장이 모자라지 않게 하려는 것입니다.
+# 3. `[EOS]`가 아닌 후보는 위에서부터 빔의 수만큼 이어 갑니다. `[EOS]`로 끝난 후보는 순위가 빔의 수 안에 들 때만 완성된
+#    문장으로 둡니다. 완성된 문장의 점수는 길이로 나눕니다. 나누지 않으면 짧은 문장이 유리합니다. 시작 토큰은 길이에
+#    세지 않습니다.
+#
+# 문장은 (점수, 번호의 목록)입니다. 예를 들어 (-1.2, [2, 15])를 로그 확률이 -0.3인 토큰 7로 늘리면 (-1.5, [2, 15, 7])이
+# 됩니다.
+
+
+# %% tags=["blank"]
+def beam_step(running, log_probabilities, beams, end):  # [(점수, 번호들)], (문장, V), 빔의 수, [EOS]의 번호
+    totals = torch.tensor([[score] for score, _ in running]) + log_probabilities  # 늘린 문장의 점수 (문장, V)
+    best = totals.flatten().topk(2 * beams)  # 후보: 모든 문장의 모든 토큰에서 점수가 높은 것부터
+    following, finished = [], []  # 이어 갈 문장, 완성된 문장
+    for rank, (score, index) in enumerate(zip(best.values.tolist(), best.indices.tolist(), strict=True)):
+        sentence, token = divmod(index, totals.shape[1])  # 몇째 문장을 어떤 토큰으로 늘렸는지
+        ids = [*running[sentence][1], token]  # 늘린 문장의 번호들
+        if token != end and len(following) < beams:
+            following.append((score, ids))  # [EOS]가 아니면 위에서부터 빔의 수만큼
+        if token == end and rank < beams:
+            finished.append((score / (len(ids) - 1), ids))  # [EOS]이고 순위 안에 들면, 시작 토큰을 뺀 길이로 나눕니다
+    return following, finished  # 둘 다 (점수, 번호들)의 목록
 
 
 # %%
-def candidates_of(running, beams):
-    """점수가 높은 후보: (점수, 늘리기 전 문장의 자리, 토큰)"""
-    totals = torch.tensor([[total] for total, _ in running]) + next_log_probabilities([ids for _, ids in running])
-    best = totals.flatten().topk(2 * beams)
-    places = [divmod(index, totals.shape[1]) for index in best.indices.tolist()]
-    return [(total, place, token) for total, (place, token) in zip(best.values.tolist(), places, strict=True)]
+check(beam_step)
+
+# %% [markdown]
+# <details><summary>힌트 1</summary>
+#
+# 점수의 열 (문장, 1)을 로그 확률 (문장, V)에 더하면 늘린 문장의 점수가 모두 나옵니다. 한 줄로 펴서(`flatten`) `topk`로
+# 뽑으세요.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# 편 뒤의 번호는 `divmod(index, V)`로 (몇째 문장, 토큰)이 됩니다. 순위는 `enumerate`가 셉니다.
+#
+# </details>
+
+# %% [markdown]
+# 이 스텝을 되풀이하면 빔 탐색입니다. 완성된 문장은 점수가 높은 것부터 빔의 수만큼만 둡니다. 그만큼 모이고, 아직 끝나지
+# 않은 문장의 점수가 그 가운데 가장 낮은 점수보다도 높지 않으면 멈춥니다.
 
 
+# %%
 def beam_search(beams):
-    """완성된 문장 (점수, 번호들, 마지막 후보의 자리)과, 그림에 필요한 스텝마다의 후보."""
-    running, parents = [(0.0, [tokenizer.bos_token_id])], [0]
-    finished, steps = [], []
-    while True:
-        following, following_parents, step = [], [], []
-        for rank, (total, place, token) in enumerate(candidates_of(running, beams)):
-            ids = [*running[place][1], token]
-            if token == tokenizer.eos_token_id:
-                kept = rank < beams
-                if kept:
-                    finished.append((total / (len(ids) - 1), ids, (len(steps), rank)))
-            else:
-                kept = len(following) < beams
-                if kept:
-                    following.append((total, ids))
-                    following_parents.append(rank)
-            step.append((parents[place], tokenizer.convert_ids_to_tokens(token), total, kept))
-        steps.append(step)
-        running, parents = following, following_parents
-        finished = sorted(finished, reverse=True)[:beams]
-        if len(finished) == beams and finished[-1][0] >= running[0][0] / len(steps):
-            return finished, steps
+    """완성된 문장 (점수, 번호들)과, 그림에 필요한 스텝마다의 문장들"""
+    running, finished, steps = [(0.0, [tokenizer.bos_token_id])], [], []
+    while len(finished) < beams or finished[-1][0] < running[0][0] / len(steps):
+        rows = next_log_probabilities([ids for _, ids in running])
+        following, ended = beam_step(running, rows, beams, tokenizer.eos_token_id)
+        steps.append((running, rows, following + ended))
+        running, finished = following, sorted(finished + ended, reverse=True)[:beams]
+    return finished, steps
 
 
 finished, steps = beam_search(beams=3)
-for score, ids, _ in finished:
+for score, ids in finished:
     print(f"{score:.4f}  {tokenizer.decode(ids, skip_special_tokens=True)}")
 
 # %% [markdown]
@@ -521,14 +523,24 @@ output = model.generate(
 )
 for score, ids in zip(output.sequences_scores, output.sequences, strict=True):
     print(f"{score:.4f}  {tokenizer.decode(ids, skip_special_tokens=True)}")
-assert torch.allclose(output.sequences_scores, torch.tensor([score for score, _, _ in finished]), atol=1e-4)
+assert torch.allclose(output.sequences_scores, torch.tensor([score for score, _ in finished]), atol=1e-4)
 
 # %% [markdown]
 # 후보를 나무로 그립니다. 상자의 숫자는 로그 확률의 합입니다. 파란색은 빔에 남은 후보, 회색은 버린 후보, 주황색은
 # 최종으로 뽑힌 문장입니다.
 
 # %%
-plot_beam_search(steps, best=finished[0][2])
+tree, places = [], {(tokenizer.bos_token_id,): 0}
+for running, rows, kept in steps:
+    candidates, _ = beam_step(running, rows, 6, end=-1)  # `[EOS]`가 없다고 하면 후보 여섯이 모두 나옵니다
+    tree.append([])
+    for total, ids in candidates:
+        is_kept = ids in [one for _, one in kept]
+        tree[-1].append((places[tuple(ids[:-1])], tokenizer.convert_ids_to_tokens(ids[-1]), total, is_kept))
+    places = {tuple(ids): rank for rank, (_, ids) in enumerate(candidates)}
+    if finished[0] in kept:
+        winner = (len(tree) - 1, places[tuple(finished[0][1])])
+plot_beam_search(tree, best=winner)
 
 # %% [markdown]
 # 셋째 토큰을 보세요. `carrying`이 `is`보다 조금 위에 있어서 탐욕적 디코딩은 `carrying`을 골랐습니다.
@@ -564,7 +576,7 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 # ## 내 문장으로 학습하기
 #
 # 진짜 문장으로 학습할 때도 이 장에서 한 일과 같습니다. 두 언어의 같은 줄끼리 짝을 이루는 파일 두 개나, 열이 두 개인
-# CSV, TSV, JSON 파일이면 됩니다. Multi30k의 파일을 받는 곳은 [README](../../README.ko.md#번역기-학습하기)에 있습니다.
+# CSV, TSV, JSON 파일이면 됩니다. Multi30k의 파일을 받는 곳은 [번역하기](../guides/translate.ko.md#번역기-학습하기)에 있습니다.
 #
 # ```sh
 # vanilla-transformer train-translation multi30k-de-en --data multi30k --output_dir runs/de-en

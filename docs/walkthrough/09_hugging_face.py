@@ -3,41 +3,28 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/09_hugging_face.ipynb)
 #
-# > **English summary.** What makes this Transformer a Hugging Face model: a configuration that checks itself, a saved
-# > folder that carries its own code and loads with and without the package, `Trainer` in thirty lines of one's own,
-# > and a dry run of an upload to the Hub. At the end the reader's own Transformer goes into the package, is saved,
-# > and
-# > runs in a page that a friend opens in the browser.
-#
 # 8장까지 모델을 만들고, 학습하고, 사용해 보았습니다. 혼자 사용할 모델이라면 여기서 끝내도 됩니다.
 # 이 장에서는 다른 사람도 사용할 수 있게 합니다. 저장하고, 불러오고, 다시 학습하고, 올리는 일은 Hugging Face의
 # transformers가 정해 둔 방식을 따릅니다. 그러면 이 모델을 처음 보는 사람도 늘 하던 대로 사용할 수 있습니다.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title 준비: 실행하고 넘어가세요
-# Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # 저장소와 한글 글꼴을 내려받습니다
     subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
-    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
-# 저장소의 폴더: 지금 폴더에서 위로 올라가며 model_cards를 찾습니다.
-CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
-if CLONE is None:
-    sys.exit("저장소를 받아 그 안에서 노트북을 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer")
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림, 그래프, 확인하는 코드가 있는 곳
-import chapter
+    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
+sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
+import chapter  # 없다면 저장소를 받아 그 안에서 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer
 
 
 # %matplotlib inline
-chapter.begin("ko")
-MODELS = CLONE / "model_cards"  # 학습된 모델
+MODELS, RUNS = chapter.begin("ko")  # 학습된 모델의 폴더, 내가 만든 것을 두는 폴더
 
 # %%
 import contextlib
@@ -74,7 +61,7 @@ transformers.utils.logging.set_verbosity_error()
 # 이 장에서 만드는 파일은 거의 모두 임시 폴더에 둡니다.
 temporary = tempfile.TemporaryDirectory()
 WORK = Path(temporary.name)
-Transformer = mine("Transformer")  # 5장에서 만든 클래스
+Transformer, tie_embeddings = mine("Transformer", "tie_embeddings")  # 5장에서
 
 # %%
 drawings.model_map(9)
@@ -319,13 +306,14 @@ print(re.sub(r"(?m)^ *[\d,]+ +", "", printed.getvalue()))  # 크기는 빼고 �
 # 이제 2장부터 한 줄씩 만든 **내 모델**을 같은 길로 보내 봅시다. 7장에서 미세조정한 내 분류 모델을 꺼냅니다. 7장을
 # 실행하지 않았다면 nsmc-small의 가중치를 내 클래스에 넣어 대신합니다.
 
-# %%
+# %% tags=["varies"]
 config = AutoConfig.from_pretrained(MODELS / "nsmc-small")
 head = nn.Linear(config.d_model, 2, bias=False)
 my_model = Transformer(
     config.vocab_size, d_model=192, heads=3, ffn_dim=768, encoder_layers=6, decoder_layers=1, head=head
 ).eval()
-file = CLONE / "runs" / "my_classifier.pt"
+tie_embeddings(my_model, head=False)
+file = RUNS / "my_classifier.pt"
 if file.is_file():
     my_weights = torch.load(file, weights_only=True)
 else:
@@ -347,9 +335,9 @@ with torch.inference_mode():
     theirs = package(**review).logits
 print("점수의 가장 큰 차이가 1e-4보다 작은가:", ((ours - theirs).abs().max() < 1e-4).item())
 assert torch.allclose(ours, theirs, atol=1e-4)
-package.save_pretrained(CLONE / "runs" / "my-model")
-saved = tokenizer.save_pretrained(CLONE / "runs" / "my-model")
-print(*sorted(file.name for file in (CLONE / "runs" / "my-model").iterdir()), sep="\n")
+package.save_pretrained(RUNS / "my-model")
+saved = tokenizer.save_pretrained(RUNS / "my-model")
+print(*sorted(file.name for file in (RUNS / "my-model").iterdir()), sep="\n")
 
 # %% [markdown]
 # `page`는 브라우저가 모델을 계산하는 웹 페이지를 만듭니다. 저장소의 폴더에서 터미널을 열고 실행하세요.

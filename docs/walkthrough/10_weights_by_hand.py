@@ -3,10 +3,6 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/10_weights_by_hand.ipynb)
 #
-# > **English summary.** Without any training, the reader's Transformer copies, shifts and reverses sequences: its
-# > weights are set by hand. Chapter 2's rotation moves a query from its own position to the one it should read. That
-# > is why the positions have sines *and* cosines, and why a query has a matrix of its own.
-#
 # 6장에서는 300스텝을 학습해 복사하는 모델을 얻었습니다. 그 모델의 가중치를 들여다보아도 왜 그런 수가 되었는지는 알기
 # 어렵습니다. 이 짧은 장에서는 거꾸로 합니다. **학습을 한 번도 하지 않고** 내가 만든 `Transformer`의 가중치를 손으로
 # 정해, 복사하고, 밀고, 뒤집게 합니다. 2장에서 미루어 둔 두 물음에도 답할 수 있습니다. 위치는 왜 사인 *과*
@@ -14,31 +10,25 @@
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title 준비: 실행하고 넘어가세요
-# Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # 저장소와 한글 글꼴을 내려받습니다
     subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
-    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
-# 저장소의 폴더: 지금 폴더에서 위로 올라가며 model_cards를 찾습니다.
-CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
-if CLONE is None:
-    sys.exit("저장소를 받아 그 안에서 노트북을 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer")
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림, 그래프, 확인하는 코드가 있는 곳
-import chapter
+    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
+sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
+import chapter  # 없다면 저장소를 받아 그 안에서 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer
 
 
 # %matplotlib inline
-chapter.begin("ko")
-MODELS = CLONE / "model_cards"  # 학습된 모델
+MODELS, RUNS = chapter.begin("ko")  # 학습된 모델의 폴더, 내가 만든 것을 두는 폴더
 
 # %%
+import copy
 import math
 
 import drawings
@@ -49,7 +39,7 @@ from check import check, check_answer, mine
 from torch import nn
 
 
-Transformer, greedy = mine("Transformer", "greedy")  # 5장과 6장에서 만든 것
+Transformer, greedy, noam, training_step = mine("Transformer", "greedy", "noam", "training_step")  # 5장과 6장에서
 
 # %%
 drawings.model_map(10)
@@ -203,18 +193,20 @@ for name, model in solved.items():
 
 
 # %%
+@torch.inference_mode()
 def cross_attention(model):
-    mask = torch.ones(1, 1, 1, LENGTH, dtype=torch.bool)
-    with torch.inference_mode():
-        memory = model.encoder(source[:1], mask)
-        layer = model.decoder.layers[0]
-        x = layer.cross_attention_norm(model.decoder.embedding(greedy(model, source[:1], LENGTH)[:, :-1]))
-        return layer.cross_attention(x, memory, memory, mask)[1][0]  # (헤드, 쿼리, 키)
+    """500개의 평균 (헤드, 쿼리, 키)"""
+    mask, causal = torch.ones(1, 1, 1, LENGTH, dtype=torch.bool), torch.ones(LENGTH, LENGTH, dtype=torch.bool).tril()
+    memory, layer = model.encoder(source, mask), model.decoder.layers[0]
+    x = model.decoder.embedding(greedy(model, source, LENGTH)[:, :-1])
+    normed = layer.self_attention_norm(x)
+    x = x + layer.self_attention(normed, normed, normed, causal)[0]
+    return layer.cross_attention(layer.cross_attention_norm(x), memory, memory, mask)[1].mean(dim=0)
 
 
-places = [str(place) for place in range(LENGTH)]
+names = [str(place) for place in range(LENGTH)]
 plot_attention(
-    torch.cat([cross_attention(model) for model in solved.values()]), places, places, title="복사, 밀기, 뒤집기"
+    torch.cat([cross_attention(model) for model in solved.values()]), names, names, title="복사, 밀기, 뒤집기"
 )
 
 # %% [markdown]
@@ -256,15 +248,82 @@ for name, turn in TURNS.items():
     print(f"{name}: 점수의 행렬이 대칭인가 {torch.allclose(matrix, matrix.T, atol=1e-6)}")
 
 # %% [markdown]
+# ## 학습이 찾은 것과 비교하기
+#
+# 6장에서 학습한 모델도 복사합니다. 같은 방법을 찾았을까요? 그때 저장해 둔 모델을 불러옵니다. 6장을 실행하지 않았다면
+# 여기서 똑같이 300스텝 학습합니다. 헤드는 넷입니다. 원문 500개를 복사할 때의 교차 어텐션을 평균 내어 그립니다.
+
+# %% tags=["varies"]
+torch.manual_seed(0)
+copier = Transformer(SYMBOLS, D, heads=4, ffn_dim=128, encoder_layers=1, decoder_layers=1, head=nn.Linear(D, SYMBOLS))
+file = RUNS / "my_copier.pt"
+if file.is_file():
+    copier.load_state_dict(torch.load(file, weights_only=True))
+else:
+    optimizer = torch.optim.Adam(copier.parameters(), lr=1.0, betas=(0.9, 0.98), eps=1e-9)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: noam(step + 1, D, warmup=100))
+    for _ in range(300):
+        copier.train()
+        batch = torch.randint(2, SYMBOLS, (64, LENGTH))
+        training_step(copier, optimizer, scheduler, batch, batch)
+copier.eval()
+learnt = cross_attention(copier)
+plot_attention(learnt, names, names, title="학습된 네 헤드")
+
+# %% [markdown]
+# 헤드마다 두 가지를 잽니다. 하나는 자기 자리, 곧 대각선을 보는 가중치의 평균입니다. 다른 하나는 그 헤드만 껐을 때
+# (`out_proj`에서 그 헤드의 칸을 0으로) 여전히 그대로 복사하는 비율입니다. 손으로 정한 모델의 헤드 하나와 비교합니다.
+
+
+# %% tags=["varies"]
+def silenced(model, head, heads):
+    """교차 어텐션의 헤드 하나를 끈 모델"""
+    model, width = copy.deepcopy(model), D // heads
+    model.decoder.layers[0].cross_attention.out_proj.weight.data[:, width * head : width * (head + 1)] = 0
+    return model
+
+
+def describe(weights, head, model):
+    share = accuracy(silenced(model, head, len(weights)), tasks["복사"])
+    return {"자기 자리의 가중치": weights[head].diagonal().mean().item(), "끄면 복사하는 비율": share}
+
+
+by_hand_head = {"손으로 정한 헤드": describe(cross_attention(solved["복사"]), 0, solved["복사"])}
+trained_heads = {f"학습된 헤드 {head}": describe(learnt, head, copier) for head in range(4)}
+pd.DataFrame(by_hand_head | trained_heads).T.round(2)
+
+# %% [markdown]
+# 원문 500개를 평균 냈는데도 대각선이 또렷합니다. 무엇이 적혀 있든 **자리**로 찾는다는 뜻이므로, 손으로 정한 헤드와 같은
+# 방법입니다. 다른 점은 두 가지입니다. 가중치가 이웃한 자리로 조금씩 새어 나갑니다. 그리고 네 헤드가 같은 일을 겹쳐서
+# 합니다. 어느 하나를 꺼도 거의 그대로 복사합니다. 헤드들이 일을 나누어 맡으라고 정해 준 사람은 없습니다.
+#
+# 배운 적이 없는 길이에서는 어떨까요?
+
+
+# %% tags=["varies"]
+def copied(model, length):
+    longer = torch.randint(2, SYMBOLS, (200, length))
+    return (greedy(model, longer, length)[:, 1:] == longer).all(dim=1).float().mean().item()
+
+
+lengths = {"손으로 정한 모델": solved["복사"], "학습된 모델": copier}
+rows = {name: {length: copied(model, length) for length in (8, 10, 12, 20)} for name, model in lengths.items()}
+pd.DataFrame.from_dict(rows, orient="index")
+
+# %% [markdown]
+# 손으로 정한 회전은 거리만으로 정해지므로 스무 자리에서도 통합니다. 학습된 모델은 열 자리를 넘으면 틀리기 시작하고, 스무
+# 자리는 하나도 복사하지 못합니다. 예시에 열 자리까지만 있었고, 그 안에서는 회전이 아닌 행렬로도 손실이 충분히 작아지기
+# 때문입니다. **학습은 규칙을 찾는 것이 아니라, 예시에서 손실이 작은 가중치를 찾습니다.**
+
+# %% [markdown]
 # ## 정리
 #
 # - 어텐션이 어디를 볼지는 쿼리와 키의 내적이 정합니다. 위치만 사용하면 자리로, 토큰을 사용하면 뜻으로 찾습니다.
 # - 사인과 코사인이 짝을 이루므로 바늘을 돌려 다른 자리를 찾을 수 있습니다.
 # - 쿼리와 키의 행렬이 따로 있어야 "바로 다음"처럼 한쪽으로만 보는 규칙을 만들 수 있습니다.
-# - 만든 것: `rotation`. 학습은 이런 행렬을 예시에서 스스로 찾는 일입니다.
+# - 만든 것: `rotation`. 학습된 헤드도 자리로 찾지만, 배운 길이를 넘으면 통하지 않습니다.
 #
-# **더 생각해 보기.** 6장에서 학습한 모델도 이런 방법으로 복사할까요? 교차 어텐션을 그려 보고, 쿼리의 행렬이 위치의
-# 칸에서 무엇을 하는지 살펴보세요.
+# **더 생각해 보기.** 어떤 예시로 학습하면 모델이 회전을 찾게 될까요? 길이가 제각각인 예시라면 어떨까요?
 #
 # ## 확인 문제
 #
@@ -366,5 +425,5 @@ check_answer(
 
 # %% [markdown]
 # 여기까지 오느라 수고 많으셨습니다. 어휘에서 Hub까지, 그리고 가중치 하나하나까지, Transformer 하나를 처음부터 끝까지
-# 만들었습니다. 다음에는 [내 데이터로 학습](../../README.ko.md#내-데이터로-학습하기)해 보세요. 코드를 더 읽고 싶다면
+# 만들었습니다. 다음에는 [내 데이터로 학습](../../README.ko.md#csv로-학습하기)해 보세요. 코드를 더 읽고 싶다면
 # 모델 전체가 [파일 하나](../../hf_vanilla_transformer/modeling_vanilla_transformer.py)에 논문의 순서대로 있습니다.

@@ -115,9 +115,10 @@ def blame(name: str, answer: Callable, names: dict[str, Any], sentence: str) -> 
     """What is wrong with the answer itself, whose parts become the repository's; else with which part."""
     if "TimeoutError" in sentence:
         return sentence
-    own = [
-        one for one in PROPERTIES if one in names and names[one] is not getattr(my_transformer, one) and one != name
-    ]
+    own = [one for one in names if one in PROPERTIES and one != name]
+    own = [one for one in own if names[one] is not getattr(my_transformer, one)]
+    if not own:
+        return sentence
     mine_ = {one: names[one] for one in own}
     names.update({one: getattr(my_transformer, one) for one in own})
     try:

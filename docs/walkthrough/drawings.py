@@ -126,9 +126,9 @@ class Drawing:
 def model_map(here: int | None = None) -> Drawing:
     """The whole model, with the chapter of each part; the parts of chapter `here` are marked."""
     words = "왼쪽의 인코더는 원문을 읽고, 오른쪽의 디코더는 다음 토큰을 예측합니다. 숫자는 그 부분을 만드는 장입니다."
-    drawing = Drawing(400, 510 if here else 490, f"{word('Transformer 전체 지도.')} {word(words)}")
+    drawing = Drawing(400, 634 if here else 614, f"{word('Transformer 전체 지도.')} {word(words)}")
     if here:
-        drawing.text(200, 494, word("빨간 테두리: 여기, {}장").format(here), kind="mark")
+        drawing.text(200, 618, word("빨간 테두리: 여기, {}장").format(here), kind="mark")
 
     def part(x: float, y: float, words: str, kind: str, *chapters: int, height: int = 30) -> None:
         drawing.box(x, y, 148, height, words, kind=kind, mark=here in chapters)
@@ -136,32 +136,35 @@ def model_map(here: int | None = None) -> Drawing:
             drawing.circle(corner, y, str(chapter), mark=here == chapter)
 
     def stack(x: float, top: float, name: str, layers: Sequence[tuple[str, str, int]]) -> None:
-        drawing.box(x - 12, top, 172, 384 - top, kind="card", dashed=True, mark=here == 5)
+        drawing.box(x - 12, top, 172, 482 - top, kind="card", dashed=True, mark=here == 5)
         drawing.text(x - 4, top + 13, name, anchor="start", size=12, kind="pale")
         drawing.circle(x + 158, top + 2, "5", mark=here == 5)
-        drawing.arrow((x + 74, 398), (x + 74, 378))
         for number, (words, kind, chapter) in enumerate(layers):
-            y = 346 - 66 * number
-            part(x, y, words, kind, *((3, 4) if chapter == 3 else (chapter,)))
-            part(x, y - 28, "잔차 연결 + 정규화", "norm", height=22)
-            drawing.arrow((x + 74, y), (x + 74, y - 6))
-            if number:
-                drawing.arrow((x + 74, y + 38), (x + 74, y + 30))
+            y = 474 - 82 * number
+            part(x, y - 20, "층 정규화", "norm", height=20)
+            part(x, y - 76, "드롭아웃 + 잔차 연결", "plain", height=20)
+            part(x, y - 52, words, kind, *((3, 4) if chapter == 3 else (chapter,)), height=28)
+            for low in (y + 20 if number == 0 else y + 6, y - 20, y - 52):
+                drawing.arrow((x + 74, low), (x + 74, low - 4 if low < y else y))
+        drawing.arrow((x + 74, top), (x + 74, top - 8))
+        part(x, top - 32, "층 정규화", "norm", height=22)
 
     for x, source in ((26, "원문의 토큰"), (226, "지금까지 쓴 글의 토큰")):
-        part(x, 448, source, "plain", 1)
-        part(x, 398, "임베딩 + 위치", "embedding", 2)
-        drawing.arrow((x + 74, 448), (x + 74, 430))
+        part(x, 572, source, "plain", 1)
+        part(x, 526, "임베딩 + 위치", "embedding", 2)
+        part(x, 494, "드롭아웃", "plain", height=20)
+        for low, high in ((572, 556), (526, 514)):
+            drawing.arrow((x + 74, low), (x + 74, high))
     feed_forward = ("피드포워드", "feed_forward", 4)
-    stack(26, 226, "인코더 층 × N", [("셀프 어텐션", "attention", 3), feed_forward])
+    stack(26, 294, "인코더 층 × N", [("셀프 어텐션", "attention", 3), feed_forward])
     cross = ("교차 어텐션", "attention", 5)
-    stack(226, 160, "디코더 층 × N", [("마스크 셀프 어텐션", "attention", 3), cross, feed_forward])
-    drawing.arrow((100, 226), (100, 204), (199, 204), (199, 295), (224, 295))
-    part(226, 108, "선형 층", "output", 6)
-    part(226, 62, "소프트맥스", "output", 6)
-    for low, high in ((160, 140), (108, 94), (62, 44)):
+    stack(226, 212, "디코더 층 × N", [("마스크 셀프 어텐션", "attention", 3), cross, feed_forward])
+    drawing.arrow((100, 262), (100, 250), (199, 250), (199, 354), (224, 354))
+    part(226, 130, "선형 층", "output", 6)
+    part(226, 82, "소프트맥스", "output", 6)
+    for low, high in ((180, 160), (130, 112), (82, 62)):
         drawing.arrow((300, low), (300, high))
-    drawing.text(300, 32, "다음 토큰의 확률")
+    drawing.text(300, 50, "다음 토큰의 확률")
     drawing.text(100, 26, "완성한 모델로 하는 일", size=12, kind="pale")
     for number, words in enumerate(("학습", "감정 분석", "번역", "Hugging Face", "손으로 정하기")):
         part(26, 42 + 31 * number, words, "plain", 6 + number, height=22)
@@ -170,7 +173,7 @@ def model_map(here: int | None = None) -> Drawing:
 
 def _layer(title: str, steps: Sequence[tuple[str, str]], description: str) -> Drawing:
     """A pre-norm layer from bottom to top, with the residual of each step at its left."""
-    height = 84 + 118 * len(steps)
+    height = 84 + 148 * len(steps)
     drawing = Drawing(400, height, description)
     drawing.text(200, 20, title, size=14)
     x, y = 200, height - 34
@@ -178,31 +181,34 @@ def _layer(title: str, steps: Sequence[tuple[str, str]], description: str) -> Dr
     drawing.text(64, y - 60, "잔차", size=12, kind="pale", anchor="end")
     for words, kind in steps:
         drawing.arrow((x, y), (x, y - 18))
-        drawing.arrow((x, y - 9), (74, y - 9), (74, y - 109), (x - 11, y - 109), dashed=True)
+        drawing.arrow((x, y - 9), (74, y - 9), (74, y - 139), (x - 11, y - 139), dashed=True)
         drawing.box(140, y - 44, 120, 26, "층 정규화", kind="norm")
         drawing.arrow((x, y - 44), (x, y - 56))
         drawing.box(110, y - 86, 180, 30, words, kind=kind)
-        drawing.arrow((x, y - 86), (x, y - 98))
-        drawing.circle(x, y - 109, "+")
+        drawing.arrow((x, y - 86), (x, y - 96))
+        drawing.box(140, y - 118, 120, 22, "드롭아웃")
+        drawing.arrow((x, y - 118), (x, y - 128))
+        drawing.circle(x, y - 139, "+")
         if words.startswith("교차"):
             drawing.text(354, y - 79, "인코더의", size=12)
             drawing.text(354, y - 63, "출력: K, V", size=12)
             drawing.arrow((322, y - 71), (292, y - 71))
-        y -= 118
+        y -= 148
     drawing.arrow((x, y), (x, 36))
     return drawing
 
 
 def encoder_layer() -> Drawing:
     """The encoder layer of chapter 5."""
-    words = "인코더 층: 층 정규화와 셀프 어텐션의 결과를 입력에 더하고, 층 정규화와 피드포워드의 결과를 또 더합니다."
+    words = "인코더 층: 셀프 어텐션과 피드포워드의 차례로, 층 정규화한 입력으로 계산하고 드롭아웃을 거쳐 더합니다."
     return _layer("인코더 층", [("멀티헤드 셀프 어텐션", "attention"), ("피드포워드", "feed_forward")], words)
 
 
 def decoder_layer() -> Drawing:
     """The decoder layer of chapter 5."""
     words = (
-        "디코더 층: 마스크 셀프 어텐션, 교차 어텐션, 피드포워드의 차례로, 저마다 층 정규화한 입력으로 계산해 더합니다."
+        "디코더 층: 마스크 셀프 어텐션, 교차 어텐션, 피드포워드의 차례로, 저마다 층 정규화한 입력으로 계산하고 "
+        "드롭아웃을 거쳐 더합니다."
     )
     names = ("마스크 셀프 어텐션", "교차 어텐션: Q만 여기서", "피드포워드")
     return _layer("디코더 층", list(zip(names, ("attention", "attention", "feed_forward"), strict=True)), words)

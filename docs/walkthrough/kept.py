@@ -6,7 +6,9 @@ has a section for each answer, and each section runs in a namespace of its own.
 """
 
 import ast
+import linecache
 import re
+import symtable
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,6 +53,19 @@ def bound(node: ast.stmt) -> set[str]:
     return {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
 
 
+def cells(names: dict[str, Any]) -> list[str]:
+    """The cells of the notebook in the order in which they ran; of a script none."""
+    compiled = [file for file in linecache.cache if "ipykernel" in file and not file.startswith("<kept")]
+    return list(names["In"]) if "In" in names else ["".join(linecache.getlines(file)) for file in compiled]
+
+
+def used(table: symtable.SymbolTable) -> set[str]:
+    """The names that a statement takes from the notebook; a function's own variables are not among them."""
+    whole = table.get_type() == "module"
+    names = {one.get_name() for one in table.get_symbols() if one.is_global() or (whole and one.is_referenced())}
+    return names.union(*map(used, table.get_children()))
+
+
 def section(name: str, cells: list[str]) -> str:
     """The statements that define a name and what they need, as they stand in the cells of a notebook."""
     statements = []  # each with its text
@@ -74,7 +89,7 @@ def section(name: str, cells: list[str]) -> str:
         if one != name and (one in BLANKS or is_module):  # the repository's, or kept on its own
             continue
         chosen[places[-1]] = text
-        wanted += {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+        wanted += used(symtable.symtable(text, "cell", "exec"))
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):  # NAME = NAME | {...}, NAME += ...
             wanted += [one] if one in {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} else []
     return "\n\n\n".join(chosen[place] for place in sorted(chosen))
@@ -91,7 +106,7 @@ def run(kept: dict[str, str], answers: dict[str, Any]) -> dict[str, Any]:
 
 def fresh(name: str, answer: Callable, names: dict[str, Any]) -> dict[str, Any]:
     """The answers as the next chapter will have them; without a notebook, the answer itself."""
-    text = section(name, list(names.get("In", [])))
+    text = section(name, cells(names))
     if not text:
         return {name: answer}
     try:
@@ -106,7 +121,7 @@ def ordered(kept: dict[str, str]) -> list[tuple[str, str]]:
 
 def keep(name: str, answer: Callable, names: dict[str, Any]) -> None:
     """Write a right answer into the file."""
-    text = section(name, list(names.get("In", [])))
+    text = section(name, cells(names))
     if text:
         sections = ordered(sources() | {name: text})
         folder().mkdir(exist_ok=True)

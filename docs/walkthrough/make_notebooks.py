@@ -4,7 +4,7 @@
 A source holds the answers. The solved edition lies beside it and is executed, with outputs. The reader's edition lies
 in `blanks/`, without outputs: a cell with the tag "blank" or "exercise" becomes a stub, and its answer comes folded
 after its check and hints. `map.svg` and `my_transformer.py`, the answers of all blanks and what other chapters
-import (tag "shared"), are written, too.
+import (tag "shared"), are written, too. The chapters of an edition run in one folder, in order.
 
 python docs/walkthrough/make_notebooks.py docs/walkthrough/01_vocabulary.py
 """
@@ -29,7 +29,7 @@ HERE = Path(__file__).resolve().parent
 SOURCES = "[0-9]*.py"
 FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
 HEADS = {
-    "ko": "1장에서 10장까지 채우는 빈칸의 답. make_notebooks.py가 각 장의 셀에서 옮겨 적습니다.",
+    "ko": "0장에서 10장까지 채우는 빈칸의 답. make_notebooks.py가 각 장의 셀에서 옮겨 적습니다.",
     "en": "The answers of all blanks, which make_notebooks.py copies from the chapters' cells.",
 }
 IMPORTS = """
@@ -143,17 +143,14 @@ def _function(node: ast.FunctionDef, lines: list[str], comments: dict[int, str])
     return [*kept, " " * node.body[0].col_offset + "raise NotImplementedError"]
 
 
-def execute(made: NotebookNode) -> None:
-    """Run the cells in a folder that has nothing but `model_cards` and `docs`."""
+def execute(made: NotebookNode, folder: str) -> None:
+    """Run the cells in a folder, which keeps what later chapters take from earlier ones."""
     from nbclient import NotebookClient
 
-    with tempfile.TemporaryDirectory() as folder:
-        for name in ("model_cards", "docs"):
-            Path(folder, name).symlink_to(HERE.parents[1] / name)
-        client = NotebookClient(
-            made, kernel_name="python3", timeout=600, record_timing=False, resources={"metadata": {"path": folder}}
-        )
-        client.execute()
+    client = NotebookClient(
+        made, kernel_name="python3", timeout=1800, record_timing=False, resources={"metadata": {"path": folder}}
+    )
+    client.execute()
     made.metadata.language_info = NotebookNode(name="python")  # without the version
 
 
@@ -184,12 +181,17 @@ def main() -> None:
     for source in sources():
         (source.parent / "blanks").mkdir(exist_ok=True)
         jupytext.write(blanks(source), source.parent / "blanks" / f"{source.stem}.ipynb")
-    for source in [Path(name).resolve() for name in sys.argv[1:]] or sources():
-        made = notebook(source)
-        execute(made)
-        file = source.with_suffix(".ipynb")
-        jupytext.write(made, file)
-        print(f"{file.name}: {file.stat().st_size / 1000:.0f} kB")
+    chosen = [Path(name).resolve() for name in sys.argv[1:]] or sources()
+    for edition in ("ko", "en"):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("model_cards", "docs"):
+                Path(folder, name).symlink_to(HERE.parents[1] / name)
+            for source in [one for one in chosen if language(one) == edition]:
+                made = notebook(source)
+                execute(made, folder)
+                file = source.with_suffix(".ipynb")
+                jupytext.write(made, file)
+                print(f"{file.name}: {file.stat().st_size / 1000:.0f} kB", flush=True)
 
 
 if __name__ == "__main__":

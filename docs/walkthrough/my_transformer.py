@@ -1,10 +1,16 @@
-"""1장에서 10장까지 채우는 빈칸의 답. make_notebooks.py가 각 장의 셀에서 옮겨 적습니다."""
+"""0장에서 10장까지 채우는 빈칸의 답. make_notebooks.py가 각 장의 셀에서 옮겨 적습니다."""
 
 import math
 from collections import Counter
 
 import torch
 from torch import nn
+
+
+def softmax(x):  # (..., M)
+    x = x - x.amax(dim=-1, keepdim=True)  # 가장 큰 점수를 뺍니다 (..., M) - (..., 1) -> (..., M)
+    powers = x.exp()  # 지수 함수 (..., M)
+    return powers / powers.sum(dim=-1, keepdim=True)  # 합으로 나눕니다 (..., M) / (..., 1) -> (..., M)
 
 
 def most_frequent_pair(words):  # 단어마다 조각의 목록
@@ -88,6 +94,20 @@ class FeedForward(nn.Module):
         return self.fc2(x)  # (B, L, D)
 
 
+class LayerNorm(nn.Module):
+    def __init__(self, d_model, eps=1e-5):
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(d_model))  # γ: 칸마다 곱하는 수. 1로 시작 (D,)
+        self.bias = nn.Parameter(torch.zeros(d_model))  # β: 칸마다 더하는 수. 0으로 시작 (D,)
+
+    def forward(self, x):  # (..., D)
+        mean = x.mean(dim=-1, keepdim=True)  # 토큰마다 평균 (..., 1)
+        variance = x.var(dim=-1, unbiased=False, keepdim=True)  # 토큰마다 분산. D로 나눕니다 (..., 1)
+        normed = (x - mean) / (variance + self.eps).sqrt()  # 평균 0, 분산 1 (..., D)
+        return normed * self.weight + self.bias  # γ를 곱하고 β를 더합니다 (..., D)
+
+
 class Dropout(nn.Module):
     def __init__(self, rate):
         super().__init__()
@@ -103,9 +123,9 @@ class Dropout(nn.Module):
 class EncoderLayer(nn.Module):
     def __init__(self, d_model, heads, ffn_dim, dropout=0.1):
         super().__init__()
-        self.self_attention_norm = nn.LayerNorm(d_model)
+        self.self_attention_norm = LayerNorm(d_model)
         self.self_attention = MultiHeadAttention(d_model, heads)
-        self.feed_forward_norm = nn.LayerNorm(d_model)
+        self.feed_forward_norm = LayerNorm(d_model)
         self.feed_forward = FeedForward(d_model, ffn_dim)
         self.dropout = Dropout(dropout)
 
@@ -119,11 +139,11 @@ class EncoderLayer(nn.Module):
 class DecoderLayer(nn.Module):
     def __init__(self, d_model, heads, ffn_dim, dropout=0.1):
         super().__init__()
-        self.self_attention_norm = nn.LayerNorm(d_model)
+        self.self_attention_norm = LayerNorm(d_model)
         self.self_attention = MultiHeadAttention(d_model, heads)
-        self.cross_attention_norm = nn.LayerNorm(d_model)
+        self.cross_attention_norm = LayerNorm(d_model)
         self.cross_attention = MultiHeadAttention(d_model, heads)
-        self.feed_forward_norm = nn.LayerNorm(d_model)
+        self.feed_forward_norm = LayerNorm(d_model)
         self.feed_forward = FeedForward(d_model, ffn_dim)
         self.dropout = Dropout(dropout)
 
@@ -142,7 +162,7 @@ class Encoder(nn.Module):
         self.embedding = Embedding(vocab_size, d_model)
         self.dropout = Dropout(dropout)
         self.layers = nn.ModuleList(EncoderLayer(d_model, heads, ffn_dim, dropout) for _ in range(layers))
-        self.norm = nn.LayerNorm(d_model)
+        self.norm = LayerNorm(d_model)
 
     def forward(self, ids, mask):  # (B, S), (B, 1, 1, S)
         x = self.dropout(self.embedding(ids))  # (B, S, D)
@@ -157,7 +177,7 @@ class Decoder(nn.Module):
         self.embedding = Embedding(vocab_size, d_model)
         self.dropout = Dropout(dropout)
         self.layers = nn.ModuleList(DecoderLayer(d_model, heads, ffn_dim, dropout) for _ in range(layers))
-        self.norm = nn.LayerNorm(d_model)
+        self.norm = LayerNorm(d_model)
 
     def forward(self, ids, memory, source_mask):  # (B, T), (B, S, D), (B, 1, 1, S)
         x = self.dropout(self.embedding(ids))  # (B, T, D)
@@ -180,6 +200,14 @@ class Transformer(nn.Module):
         memory = self.encoder(source, source_mask)  # (B, S, D)
         x = self.decoder(target, memory, source_mask)  # (B, T, D)
         return self.head(x)  # (B, T, 출력의 수)
+
+
+def tie_embeddings(model, head=True):
+    table = model.encoder.embedding.tokens.weight  # 인코더의 표 (V, D)
+    model.decoder.embedding.tokens.weight = table  # 디코더도 같은 표를 가리킵니다
+    if head:
+        model.head.weight = table  # 마지막 선형 층도 같은 표를 가리킵니다 (V, D)
+    return model
 
 
 NAMES = {  # 패키지의 이름: 내 이름
@@ -250,6 +278,41 @@ def training_step(model, optimizer, scheduler, source, labels, smoothing=0.1, st
     scheduler.step()  # 다음 스텝의 학습률
     optimizer.zero_grad()  # 기울기를 비웁니다
     return loss.item()  # 손실의 값
+
+
+def overfit(model, source, labels, steps, rate=1e-3):  # (B, S), (B, T)
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate)  # Adam. 한 번만 만듭니다
+    scheduler = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=1.0)  # 스텝마다 같은 학습률
+    model.eval()  # 드롭아웃을 끕니다
+    losses = [training_step(model, optimizer, scheduler, source, labels, smoothing=0.0) for _ in range(steps)]
+    return losses  # 스텝마다 손실
+
+
+def cached_attention(attention, x, cache):  # MultiHeadAttention, (B, 1, D), dict
+    query = attention.split(attention.q_proj(x))  # 새 토큰의 쿼리 (B, H, 1, K)
+    key = attention.split(attention.k_proj(x))  # 새 토큰의 키 (B, H, 1, K)
+    value = attention.split(attention.v_proj(x))  # 새 토큰의 밸류 (B, H, 1, K)
+    if cache:
+        key = torch.cat([cache["key"], key], dim=2)  # 캐시의 키 뒤에 잇습니다 (B, H, T, K)
+        value = torch.cat([cache["value"], value], dim=2)  # 밸류도 (B, H, T, K)
+    cache["key"], cache["value"] = key, value  # 다음 토큰을 위해 캐시에 둡니다
+    heads, _ = attention.attention(query, key, value)  # 쿼리 하나, 키 T개 (B, H, 1, K)
+    joined = heads.transpose(1, 2).flatten(-2)  # 이어 붙이기 (B, 1, D)
+    return attention.out_proj(joined)  # (B, 1, D)
+
+
+def beam_step(running, log_probabilities, beams, end):  # [(점수, 번호들)], (문장, V), 빔의 수, [EOS]의 번호
+    totals = torch.tensor([[score] for score, _ in running]) + log_probabilities  # 늘린 문장의 점수 (문장, V)
+    best = totals.flatten().topk(2 * beams)  # 후보: 모든 문장의 모든 토큰에서 점수가 높은 것부터
+    following, finished = [], []  # 이어 갈 문장, 완성된 문장
+    for rank, (score, index) in enumerate(zip(best.values.tolist(), best.indices.tolist(), strict=True)):
+        sentence, token = divmod(index, totals.shape[1])  # 몇째 문장을 어떤 토큰으로 늘렸는지
+        ids = [*running[sentence][1], token]  # 늘린 문장의 번호들
+        if token != end and len(following) < beams:
+            following.append((score, ids))  # [EOS]가 아니면 위에서부터 빔의 수만큼
+        if token == end and rank < beams:
+            finished.append((score / (len(ids) - 1), ids))  # [EOS]이고 순위 안에 들면, 시작 토큰을 뺀 길이로 나눕니다
+    return following, finished  # 둘 다 (점수, 번호들)의 목록
 
 
 def rotation(speed, steps):  # 바늘의 빠르기(라디안), 자리 수

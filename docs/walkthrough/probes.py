@@ -123,10 +123,7 @@ def label() -> str:
 
 def pair(value: Any, what: str) -> tuple:
     """The value, if it is a tuple of two."""
-    holds(
-        isinstance(value, tuple | list) and len(value) == 2,
-        told("return two", what=what, kind=kind(value)),
-    )
+    holds(isinstance(value, tuple | list) and len(value) == 2, told("return two", what=what, kind=kind(value)))
     return value
 
 
@@ -143,7 +140,7 @@ def failure(error: BaseException) -> str:
     elif isinstance(error, NameError):
         sentence = told("A name is not defined: …", message=message)
     else:
-        sentence = say("오류가 났습니다", "an error") + f": {type(error).__name__}: {message}"
+        sentence = told("an error") + f": {type(error).__name__}: {message}"
     return sentence + (f" [{line}]" if line else "") + label()
 
 
@@ -183,20 +180,20 @@ def compare_names(module: nn.Module, right: nn.Module) -> None:
         if part and any(isinstance(getattr(module, part, None), kind_) for kind_ in (list, tuple)):
             raise Fails(told("self.… is a Python list, in which PyTorch", part=part))
     missing, extra = [name for name in theirs if name not in mine], [name for name in mine if name not in theirs]
-    counts = [len(getattr(each, "layers", ())) for each in (module, right)]
-    holds(
-        counts[0] == counts[1] or not counts[0],
-        told("self.layers has … layers, where … were", counts_0=counts[0], counts_1=counts[1]),
-    )
+    for part in ("", "encoder", "decoder"):
+        stacks = [getattr(each, part, None) if part else each for each in (module, right)]
+        counts = [len(getattr(each, "layers", ())) for each in stacks]
+        where = f"self.{part}.layers" if part else "self.layers"
+        holds(
+            counts[0] == counts[1] or not counts[0],
+            told("… has … layers, where … were", where=where, counts_0=counts[0], counts_1=counts[1]),
+        )
     if missing:
         first = missing[0]
         part = first.partition(".")[0]
         if part in children and "." in first:
             inner = first.rpartition(".")[0]
-            holds(
-                f"{inner}.weight" not in mine,
-                told("there is no self.… (bias=False?), which", first=first),
-            )
+            holds(f"{inner}.weight" not in mine, told("there is no self.… (bias=False?), which", first=first))
             part = inner if extra and extra[0].startswith(part) else first
         others = sorted({name.partition(".")[0] for name in extra} - {name.partition(".")[0] for name in theirs})
         close = difflib.get_close_matches(part, others, n=1, cutoff=0.5) or others
@@ -213,14 +210,8 @@ def compare_names(module: nn.Module, right: nn.Module) -> None:
     trained = {id(one) for one in module.parameters() if one.requires_grad}
     for name, _ in right.named_parameters(remove_duplicate=False):
         mine_ = dict(module.named_parameters(remove_duplicate=False)).get(name)
-        holds(
-            mine_ is not None and mine_.requires_grad,
-            told("self.… is not trained", name=name),
-        )
-    holds(
-        len(trained) == len(list(right.parameters())),
-        "Several layers are one and the same",
-    )
+        holds(mine_ is not None and mine_.requires_grad, told("self.… is not trained", name=name))
+    holds(len(trained) == len(list(right.parameters())), "Several layers are one and the same")
 
 
 def floats(values: Any) -> list[torch.Tensor]:
@@ -229,18 +220,20 @@ def floats(values: Any) -> list[torch.Tensor]:
     return [one for one in values if isinstance(one, torch.Tensor) and one.is_floating_point()]
 
 
+def unchanged(answer: Callable, *inputs: Any) -> Any:
+    """The result for these inputs, which must stay as they are."""
+    copies = [one.clone() if isinstance(one, torch.Tensor) else one for one in inputs]
+    seen = answer(*copies)
+    holds(all(map(same, copies, inputs)), "the input is changed in place (by +=")
+    return seen
+
+
 def equal(answer: Callable, right: Callable, *inputs: Any, wrongs: tuple[Wrong, ...] = ()) -> None:
     """For these inputs, results and all gradients must be the right ones, and the inputs stay as they are."""
     shapes = ", ".join(str(tuple(one.shape)) for one in inputs if isinstance(one, torch.Tensor))
     trying(say(f"입력의 모양 {shapes}", f"inputs of shape {shapes}" if shapes else ""))
-    copies = [one.clone() if isinstance(one, torch.Tensor) else one for one in inputs]
     with torch.no_grad():
-        seen, expected = answer(*copies), right(*inputs)
-    for copy, one in zip(copies, inputs, strict=True):
-        holds(
-            not isinstance(one, torch.Tensor) or same(copy, one),
-            "the input is changed in place (by +=",
-        )
+        seen, expected = unchanged(answer, *inputs), right(*inputs)
     for one, other in zip(
         *(each if isinstance(each, list | tuple) else [each] for each in (seen, expected)), strict=False
     ):
@@ -273,10 +266,7 @@ def equal(answer: Callable, right: Callable, *inputs: Any, wrongs: tuple[Wrong, 
         )
         if expected is None or (expected == 0).all():
             continue
-        holds(
-            seen is not None and (seen != 0).any(),
-            told("no gradient reaches …, so that it never", part=part),
-        )
+        holds(seen is not None and (seen != 0).any(), told("no gradient reaches …, so that it never", part=part))
         rows = slice(1, None) if name.endswith("tokens.weight") else slice(None)  # a padding_idx is no mistake
         compare(seen[rows], expected[rows], told("the gradient of … differs", part=part))
 
@@ -291,8 +281,7 @@ def drops(call: Callable[[], torch.Tensor], expected: torch.Tensor, rate: float,
     where, kept = told(where), first[first.abs() > 1e-3]
     share, scale = (first.abs() <= 1e-3).float().mean().item(), 1 / (1 - rate)
     holds(
-        not (first - 1).abs().lt(1e-3).all(),
-        told("…: there is no dropout in training (with", where=where, rate=rate),
+        not (first - 1).abs().lt(1e-3).all(), told("…: there is no dropout in training (with", where=where, rate=rate)
     )
     holds(len(kept), told("…: all numbers became 0", where=where))
     if share == 0 or not same(kept, torch.full_like(kept, scale)):
@@ -307,22 +296,13 @@ def drops(call: Callable[[], torch.Tensor], expected: torch.Tensor, rate: float,
                 value=value,
             )
         )
-    holds(
-        abs(share - rate) < 0.1,
-        told("…: with rate …, … of the numbers were", where=where, rate=rate, share=share),
-    )
-    holds(
-        not torch.equal(first, second),
-        told("…: each call drops the same numbers", where=where),
-    )
+    holds(abs(share - rate) < 0.1, told("…: with rate …, … of the numbers were", where=where, rate=rate, share=share))
+    holds(not torch.equal(first, second), told("…: each call drops the same numbers", where=where))
     for dim, size in enumerate(first.shape):
         sentence = (
             "whole rows are dropped or kept" if dim == first.dim() - 1 else "the same columns are dropped in all rows"
         )
-        holds(
-            size == 1 or not (first == first.narrow(dim, 0, 1)).all(),
-            told(sentence, where=where),
-        )
+        holds(size == 1 or not (first == first.narrow(dim, 0, 1)).all(), told(sentence, where=where))
 
 
 def combinations(parts: list[tuple[str, torch.Tensor]]) -> list[Wrong]:
@@ -339,6 +319,6 @@ def combinations(parts: list[tuple[str, torch.Tensor]]) -> list[Wrong]:
 
 def source_lines(name: str, text: str) -> str:
     """A file name under which tracebacks find the lines of a text."""
-    file = f"<ipykernel {name} {hash(text)}>"
+    file = f"<kept of ipykernel: {name} {hash(text)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     return file

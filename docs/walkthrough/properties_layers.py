@@ -5,9 +5,23 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
-from probes import build, combinations, compare, drops, elsewhere, equal, holds, kind, known, same, tensor, trying
+from probes import (
+    build,
+    combinations,
+    compare,
+    drops,
+    elsewhere,
+    equal,
+    holds,
+    kind,
+    known,
+    same,
+    tensor,
+    trying,
+    unchanged,
+)
 from torch import nn
-from words import say, told
+from words import told
 
 
 LAST = {
@@ -73,7 +87,7 @@ def layer(answer: Callable, name: str, parts: list[str]) -> None:
             square = torch.randn_like(x)
             shut = torch.tensor([[1, 1, 1, 0], [1, 0, 0, 0]]).bool()[:, None, None, :]
             read = right.cross_attention_norm(x)
-            trying(say("원문도 글도 4개", "4 tokens on both sides"))
+            trying("4 tokens on both sides")
             known(
                 module(x, square, inputs[2], shut) - x,
                 (right.cross_attention(read, square, read, shut)[0], "values of cross-attention are normed"),
@@ -86,11 +100,8 @@ def layer(answer: Callable, name: str, parts: list[str]) -> None:
         # Each sub-layer gives a number, whatever it reads: 1, 10 and 100.
         values = dict(zip(parts, (1.0, 10.0, 100.0), strict=False))
         module, right = both(**values)
-        tensor(module(*inputs), *x.shape)
-        holds(
-            same(module(*inputs), module(*inputs)),
-            "after model.eval(), results differ from",
-        )
+        tensor(unchanged(module, *inputs), *x.shape)
+        holds(same(module(*inputs), module(*inputs)), "after model.eval(), results differ from")
         norms = {part: getattr(right, f"{part}_norm") for part in parts}
         total = x + sum(values.values())
         after = x
@@ -149,9 +160,7 @@ def layer(answer: Callable, name: str, parts: list[str]) -> None:
                     (attend(x, normed, normed), told("query of … is x", part=part)),
                 ]
             if name == "DecoderLayer" and part == "self_attention":
-                wrongs += [
-                    (attend(normed, inputs[1], inputs[1], inputs[3]), "Self-attention looks at memory"),
-                ]
+                wrongs += [(attend(normed, inputs[1], inputs[1], inputs[3]), "Self-attention looks at memory")]
             if part == "cross_attention":
                 memory = inputs[1]
                 wrongs += [
@@ -164,12 +173,7 @@ def layer(answer: Callable, name: str, parts: list[str]) -> None:
                     ),
                 ]
             seen = module(*inputs) - x
-            compare(
-                seen,
-                sub(right, part, normed),
-                told("What … adds must come from", part=part),
-                *wrongs,
-            )
+            compare(seen, sub(right, part, normed), told("What … adds must come from", part=part), *wrongs)
             trying("")
         # The order: of two sub-layers, the later reads x with what the earlier has added.
         vector = torch.randn(x.shape[-1])
@@ -194,10 +198,9 @@ def layer(answer: Callable, name: str, parts: list[str]) -> None:
                 module, right = both(**silent, **{second: vector})
                 norm = getattr(right, f"{first}_norm")
                 compare(
-                    module(*inputs) - x - vector,
-                    sub(right, first, norm(x)),
+                    module(*inputs) - x - vector, sub(right, first, norm(x)),
                     told("… must come before …", first=first, second=second),
-                )
+                )  # fmt: skip
     for length, sizes in ((4, (8, 2, 16)), (5, (12, 3, 20))):
         made = build(answer, name, *sizes)
         equal(*made, *inputs_of(name, length, sizes[0]))
@@ -208,16 +211,11 @@ def layer(answer: Callable, name: str, parts: list[str]) -> None:
             wide = [torch.randn(8, 30, 8), *([torch.randn(8, 5, 8)] if name == "DecoderLayer" else [])]
             masks = [None] * (len(inputs) - len(wide))
             zeros = (module.train()(*wide, *masks) == 0).float().mean()
-            holds(
-                zeros < 0.1,
-                told("…: dropout comes after the addition and", part=part),
-            )
+            holds(zeros < 0.1, told("…: dropout comes after the addition and", part=part))
             drops(
                 lambda module=module, wide=wide, masks=masks: module(*wide, *masks) - wide[0],
-                torch.ones_like(wide[0]),
-                rate,
-                told("the output of … (set to 1, x subtracted)", part=part),
-            )
+                torch.ones_like(wide[0]), rate, told("the output of … (set to 1, x subtracted)", part=part),
+            )  # fmt: skip
     module, _ = build(answer, name, *SIZES.values(), dropout=0.0)
     compare(module.train()(*inputs), module.eval()(*inputs), "with dropout=0.0, training gives the same")
     on = [one.to("meta") for one in inputs]
@@ -250,28 +248,21 @@ def stack(answer: Callable, name: str) -> None:
     rest = [mask] if name == "Encoder" else [memory, causal, mask]
     with torch.no_grad():
         module, right = build(answer, name, *STACKS[0])
-        tensor(module(*inputs), 2, 5, 8)
-        holds(
-            same(module(*inputs), module(*inputs)),
-            "after model.eval(), results differ from",
-        )
-        holds(
-            not module(*inputs).isnan().any(),
-            "result has nan: some row of a mask shows",
-        )
+        trying("2 texts of 5 tokens")
+        tensor(unchanged(module, *inputs), 2, 5, 8)
+        trying("")
+        holds(same(module(*inputs), module(*inputs)), "after model.eval(), results differ from")
+        holds(not module(*inputs).isnan().any(), "result has nan: some row of a mask shows")
         for one in (module, right):
             constant(one.layers, **dict.fromkeys(parts, 0.0))
         x = right.embedding(ids)
         compare(
-            module(*inputs),
-            right.norm(x),
-            "If no layer adds anything, the result is",
-            (x, "There is no final norm: return"),
-            (right.norm(right.norm(x)), say("정규화를 두 번 했습니다.", "The norm is applied twice.")),
+            module(*inputs), right.norm(x), "If no layer adds anything, the result is",
+            (x, "There is no final norm: return"), (right.norm(right.norm(x)), "norm is applied twice"),
             (right.norm(right.embedding.tokens(ids)), "self.embedding is not called: positions"),
             (right.norm(x + right.embedding.positions[:5]), "Positions are added twice"),
             (right.norm(x * 8**0.5), "√d multiplies twice"),
-        )
+        )  # fmt: skip
         vectors = torch.randn(2, 8)
         for number in range(2):
             module, right = build(answer, name, *STACKS[0])
@@ -292,7 +283,7 @@ def stack(answer: Callable, name: str) -> None:
         wrongs = [(run(right, ids, *rest, layers=right.layers[::-1]), "layers are applied in reverse")]
         for shut, sentence in (
             (None, "source mask is not handed to the layers"),
-            (~mask, say("원문의 마스크가 거꾸로입니다.", "The source mask is inverted.")),
+            (~mask, "The source mask is inverted."),
         ):
             wrongs.append((run(right, ids, *rest[:-1], shut), sentence))
         if name == "Decoder":
@@ -316,20 +307,10 @@ def stack(answer: Callable, name: str) -> None:
             moved = [place for place in range(3) if not torch.allclose(seen[:, place], later[:, place], atol=1e-5)]
             if moved:
                 known(
-                    seen,
-                    *wrongs,
-                    given=say("토큰 3을 바꾸면 결과가 달라진 자리", "positions changed by token 3") + f" {moved}",
-                )
-            holds(
-                not moved,
-                told("A change of token 3 changed the results", moved=moved),
-            )
-            wrongs.append(
-                (
-                    run(right, ids, memory.flip(0), causal, mask),
-                    say("memory의 순서가 바뀌었습니다.", "memory is out of order."),
-                )
-            )
+                    seen, *wrongs, given=told("positions changed by token 3: …", moved=moved),
+                )  # fmt: skip
+            holds(not moved, told("A change of token 3 changed the results", moved=moved))
+            wrongs.append((run(right, ids, memory.flip(0), causal, mask), "memory is out of order"))
         else:
             seen, changed = module(*inputs), ids.clone()
             changed[1, 3:] = (ids[1, 3:] + 1) % 20
@@ -337,10 +318,7 @@ def stack(answer: Callable, name: str) -> None:
             unlike = not torch.allclose(seen[1, :3], later[1, :3], atol=1e-5)
             if unlike:
                 known(seen, *wrongs, given=told("changed padding changes other positions"))
-            holds(
-                not unlike,
-                "A change of padding changed other",
-            )
+            holds(not unlike, "A change of padding changed other")
         expected = run(right, ids, *rest)
         compare(module(*inputs), expected, "All of self.layers are applied in turn", *wrongs)
     for sizes in STACKS:
@@ -397,10 +375,11 @@ def transformer(answer: Callable) -> None:
     head = nn.Linear(8, 3)
     module, right = build(answer, "Transformer", **whole, encoder_layers=2, decoder_layers=1, head=head)
     holds(module.head is head, "self.head must be the head that was")
-    source, is_token = torch.randint(20, (2, 5)), torch.tensor([[1] * 5, [1, 1, 1, 0, 0]]).bool()
+    source, is_token = torch.randint(1, 20, (2, 5)), torch.tensor([[1] * 5, [1, 1, 1, 0, 0]]).bool()
+    source[0, 3] = 0
     for length in (5, 4):
         target = torch.randint(20, (2, length))
-        mask = is_token[:, None, None, :]
+        mask, own = is_token[:, None, None, :], (source != 0)[:, None, None, :]
         with torch.no_grad():
             trying(told("5 source tokens, … written ones", length=length))
             seen = module(source, is_token, target)
@@ -408,25 +387,21 @@ def transformer(answer: Callable) -> None:
             encoder, decoder = right.encoder, right.decoder
             memory = encoder(source, mask)
             compare(
-                seen,
-                head(decoder(target, memory, mask)),
-                "encoder reads source, the decoder reads",
+                seen, head(decoder(target, memory, mask)), "encoder reads source, the decoder reads",
                 (head(decoder(target, encoder(source, None), None)), "source mask is not handed on, and the"),
                 (head(decoder(target, encoder(source, None), mask)), "encoder does not get the source mask, and"),
+                (head(decoder(target, encoder(source, own), own)), "The mask comes from source"),
                 (head(decoder(target, memory, None)), "decoder does not get the source mask"),
                 (head(decoder(target, encoder(source, ~mask), ~mask)), "source mask is inverted"),
                 (head(decoder(source, memory, mask)), "decoder reads source instead of target"),
                 (head(decoder(target, right.encoder.embedding(source), mask)), "memory is not the encoder's output"),
                 (decoder(target, memory, mask), "result does not pass through head"),
-                (memory if length == 5 else seen[:0], say("디코더를 거치지 않았습니다.", "The decoder is missing.")),
-                (
-                    head(memory) if length == 5 else seen[:0],
-                    say("디코더를 거치지 않았습니다.", "The decoder is missing."),
-                ),
+                (memory if length == 5 else seen[:0], "decoder is missing"),
+                (head(memory) if length == 5 else seen[:0], "decoder is missing"),
                 (head(decoder(target, memory, mask)).softmax(-1), "returns probabilities"),
                 (head(decoder(target, memory, mask)).log_softmax(-1), "returns log-probabilities"),
                 (head(decoder(target, memory, mask))[:, -1], "returns the last position alone"),
-            )
+            )  # fmt: skip
             trying("")
     for sizes, layers in (((20, 8, 2, 16), (2, 1)), ((30, 12, 3, 20), (1, 2))):
         made = build(answer, "Transformer", *sizes, *layers, head=nn.Linear(sizes[1], 4))
@@ -472,18 +447,9 @@ def tie_embeddings(answer: Callable) -> None:
                 one is encoder,
                 told("… is a copy" if same_values(one, encoder) else "… is not the encoder's parameter", name=name),
             )
-        holds(
-            isinstance(encoder, nn.Parameter) and encoder.requires_grad,
-            "table is no nn.Parameter any more, and is",
-        )
-        holds(
-            any(same_values(encoder, one) for one in before[: 3 if head else 2]),
-            "table has other values",
-        )
-        holds(
-            head or (last.shape == (2, 8) and same_values(last, before[2])),
-            "With head=False, head must stay as it",
-        )
+        holds(isinstance(encoder, nn.Parameter) and encoder.requires_grad, "table is no nn.Parameter any more, and is")
+        holds(any(same_values(encoder, one) for one in before[: 3 if head else 2]), "table has other values")
+        holds(head or (last.shape == (2, 8) and same_values(last, before[2])), "With head=False, head must stay as it")
         optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
         source = torch.randint(20, (2, 4))
         model(source, source > 0, source).square().sum().backward()
@@ -494,10 +460,9 @@ def tie_embeddings(answer: Callable) -> None:
         )
         number = sum(one.numel() for one in model.parameters())
         compare(
-            number,
-            sum(one.numel() for one in made(20 if head else 2).parameters()) - 160 * (2 if head else 1),
+            number, sum(one.numel() for one in made(20 if head else 2).parameters()) - 160 * (2 if head else 1),
             "number of parameters must fall by the",
-        )
+        )  # fmt: skip
 
 
 def same_values(one: torch.Tensor, other: torch.Tensor) -> bool:

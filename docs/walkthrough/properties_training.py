@@ -24,49 +24,41 @@ def shift_right(answer: Callable) -> None:
     compare(labels, before, "labels is changed in place")
     right = torch.cat([first, labels[:, :-1]], dim=1)
     compare(
-        seen,
-        right,
-        "Put the start token 1 in front and move",
-        (labels, "labels are not shifted: the decoder reads"),
+        seen, right, "Put the start token 1 in front and move", (labels, "labels are not shifted: the decoder reads"),
         (torch.cat([labels[:, 1:], first], dim=1), "labels are shifted to the left: the"),
         (torch.cat([labels[:, 1:], 0 * first], dim=1), "labels are shifted to the left: the"),
         (torch.cat([first, first, labels[:, :-2]], dim=1), "labels are shifted by two"),
         (torch.cat([first, labels], dim=1), "last token is still there, so the result"),
-        (labels[:, :-1], say("시작 토큰을 넣지 않았습니다.", "The start token is missing.")),
+        (labels[:, :-1], "start token is missing"),
         (labels.roll(1, dims=1), "labels are rolled: the last token came to"),
         (torch.cat([first, labels[:, 1:]], dim=1), "first token is replaced, and nothing is"),
         (torch.cat([0 * first, labels[:, :-1]], dim=1), "Padding stands in front"),
-        (torch.cat([torch.ones(1, 4).long(), labels[:-1]]), "Rows are shifted"),
-        (right.float(), "ids became floats"),
+        (torch.cat([torch.ones(1, 4).long(), labels[:-1]]), "Rows are shifted"), (right.float(), "ids became floats"),
         given=given,
-    )
+    )  # fmt: skip
     holds(not seen.is_floating_point(), "ids became floats")
     labels = torch.tensor([[5, 3, 0, 2], [7, -100, 9, -100], [-100, 4, 1, 6]])
     given = say("-100이 있는 정답", "labels with -100")
     shifted = torch.tensor([[1, 5, 3, 0], [1, 7, -100, 9], [1, -100, 4, 1]])
     compare(
-        answer(labels),
-        shifted.masked_fill(shifted == -100, 0),
-        "-100 is no id of the vocabulary, and",
+        answer(labels), shifted.masked_fill(shifted == -100, 0), "-100 is no id of the vocabulary, and",
         (shifted, "-100 is still there"),
         (shifted.masked_fill(shifted == -100, 1), "-100 became the start token instead of"),
         given=f"labels = {labels.tolist()}",
-    )
-    shifted = shifted.masked_fill(shifted == -100, 3)
+    )  # fmt: skip
+    compare(labels[1:].min(), torch.tensor(-100), "labels is changed in place", given="-100")
+    shifted = shifted.masked_fill(shifted == -100, 8)
     shifted[:, 0] = 2
     for seen, name in (
-        (lambda: answer(labels, start=2, pad=3), "start=2, pad=3"),
-        (lambda: answer(labels, 2, 3), "2, 3"),
+        (lambda: answer(labels, start=2, pad=8), "start=2, pad=8"),
+        (lambda: answer(labels, 2, 8), "2, 8"),
     ):
         compare(
-            seen(),
-            shifted,
-            "start token and padding are the arguments",
-            (shifted.masked_fill(shifted == 3, 0), "Padding is always 0"),
-            (torch.cat([torch.ones(3, 1).long(), shifted[:, 1:]], 1), "start token is always 1"),
-            given=name,
-        )
-    compare(answer(torch.tensor([[5]])), torch.tensor([[1]]), say("토큰 하나인 정답", "labels of one token"))
+            seen(), shifted, "start token and padding are the arguments",
+            (shifted.masked_fill(shifted == 8, 0), "Padding is always 0"),
+            (torch.cat([torch.ones(3, 1).long(), shifted[:, 1:]], 1), "start token is always 1"), given=name,
+        )  # fmt: skip
+    compare(answer(torch.tensor([[5]])), torch.tensor([[1]]), "labels of one token")
     elsewhere(lambda: answer(torch.zeros(2, 4, dtype=torch.long, device="meta")))
 
 
@@ -76,22 +68,19 @@ def smoothed_targets(answer: Callable) -> None:
     trying("labels = [2], vocab_size = 5, smoothing = 0.4")
     row = lambda *values: torch.tensor([values])  # noqa: E731
     compare(
-        tensor(answer(labels, 5, 0.4), 1, 5),
-        row(0.0, third, 0.6, third, third),
-        "label gets 1 - smoothing, padding 0, and",
-        (row(0, 0.1, 0.6, 0.1, 0.1), "smoothing is divided by V - 1"),
+        tensor(answer(labels, 5, 0.4), 1, 5), row(0.0, third, 0.6, third, third),
+        "label gets 1 - smoothing, padding 0, and", (row(0, 0.1, 0.6, 0.1, 0.1), "smoothing is divided by V - 1"),
         (row(0.1, 0.1, 0.6, 0.1, 0.1), "Padding is not 0, and the smoothing is"),
         (row(0, 0.08, 0.6, 0.08, 0.08), "smoothing is divided by V"),
         (row(0.08, 0.08, 0.68, 0.08, 0.08), "smoothing is spread over all V tokens"),
         (row(0, 0.08, 0.68, 0.08, 0.08), "smoothing is spread over all V tokens"),
-        (row(third, third, 0.6, third, third), say("패딩의 칸이 0이 아닙니다.", "The column of padding is not 0.")),
-        (row(0, third, 1, third, third), "label keeps 1"),
-        (row(0, third, 0.4, third, third), "label gets smoothing"),
+        (row(third, third, 0.6, third, third), "column of padding is not 0"),
+        (row(0, third, 1, third, third), "label keeps 1"), (row(0, third, 0.4, third, third), "label gets smoothing"),
         (row(0, 0.4, 0.6, 0.4, 0.4), "Each other token gets all of smoothing"),
         (row(0, 0, 1, 0, 0), "There is no smoothing: the label alone is"),
         (row(0, 0, 0.6, 0, 0), "smoothing is not spread over the others"),
         given="labels = [2], vocab_size = 5, smoothing = 0.4, pad = 0",
-    )
+    )  # fmt: skip
     labels = torch.tensor([2, 1, 0, 3])
     right = my_transformer.smoothed_targets
     for arguments, named in (
@@ -114,14 +103,12 @@ def smoothed_targets(answer: Callable) -> None:
         before = arguments[0].clone()
         trying(f"labels = {arguments[0].tolist()}, pad = {pad}")
         compare(
-            answer(*arguments, **named),
-            expected,
-            "Each row is the target of its own label",
+            answer(*arguments, **named), expected, "Each row is the target of its own label",
             *[(one, "Rows whose label is padding are not 0") for one in (column, zero, kept)],
             *([(always, "Padding is always 0")] if pad else []),
             given=f"labels = {arguments[0].tolist()}, V = {arguments[1]}, smoothing = {arguments[2]}, pad = {pad}",
-        )
-        compare(arguments[0], before, say("받은 labels를 바꾸었습니다.", "labels is changed in place."))
+        )  # fmt: skip
+        compare(arguments[0], before, "labels is changed in place.")
     trying("")
     elsewhere(lambda: answer(torch.zeros(3, dtype=torch.long, device="meta"), 5, 0.4))
 
@@ -130,14 +117,8 @@ def smoothed_loss(answer: Callable) -> None:
     right, targets_of = my_transformer.smoothed_loss, my_transformer.smoothed_targets
     logits, labels = torch.zeros(1, 2, 5), torch.tensor([[2, 3]])
     seen = answer(logits, labels, 0.4)
-    holds(
-        isinstance(seen, torch.Tensor),
-        told("loss must be a tensor, for the backward", kind_seen=kind(seen)),
-    )
-    holds(
-        seen.numel() == 1,
-        told("loss is one number", kind_seen=kind(seen)),
-    )
+    holds(isinstance(seen, torch.Tensor), told("loss must be a tensor, for the backward", kind_seen=kind(seen)))
+    holds(seen.numel() == 1, told("loss is one number", kind_seen=kind(seen)))
     five = math.log(5)
     compare(
         seen.reshape(()),
@@ -146,6 +127,7 @@ def smoothed_loss(answer: Callable) -> None:
         (torch.tensor(-five), "minus sign is missing: a smaller loss"),
         (torch.tensor(2 * five), "is a sum"),
         (torch.tensor(five / 5), "is divided by the vocabulary, too"),
+        (torch.tensor(math.log(2)), "the softmax runs over the positions"),
         (torch.tensor(-0.2), "There is no logarithm"),
         (torch.tensor(0.0), "logits are used as they are"),
         (
@@ -157,14 +139,12 @@ def smoothed_loss(answer: Callable) -> None:
     )
     labels, padded = torch.tensor([[2, 1, 4], [3, 0, 0]]), torch.zeros(2, 3, 5)
     compare(
-        answer(padded, labels, 0.4).reshape(()),
-        torch.tensor(five),
-        "Padding does not count: with equal logits",
+        answer(padded, labels, 0.4).reshape(()), torch.tensor(five), "Padding does not count: with equal logits",
         (torch.tensor(five * 4 / 6), "mean counts the padding"),
         (torch.tensor(five * 4 / 2), "is divided by the number of rows"),
         (torch.tensor(five * 4 / 3), "is divided by the length"),
         given=say("토큰 6개 가운데 패딩 2개", "6 tokens, 2 of them padding"),
-    )
+    )  # fmt: skip
     logits = torch.randn(2, 3, 5)
     changed = logits.clone()
     changed[1, 1:] = 7.0
@@ -196,9 +176,15 @@ def smoothed_loss(answer: Callable) -> None:
             lambda one, labels=labels, rest=rest: right(one, labels, *rest),
             logits,
             wrongs=(
-                (plain, say("스무딩을 하지 않았습니다.", "There is no smoothing.")),
+                (plain, "There is no smoothing"),
                 (spread, "smoothing is spread over all V tokens (2)"),
                 (each, "is the mean of the rows' means"),
+                *(
+                    [(right(logits, labels, 0.1, pad), "smoothing is always 0.1, pad handed on")]
+                    if rest[0] != 0.1
+                    else []
+                ),
+                *([(right(logits, labels, 0.1), "smoothing is always 0.1, pad handed on")] if rest[0] != 0.1 else []),
                 *(((zero, "Padding is always 0"),) if pad else ()),
             ),
         )
@@ -218,22 +204,17 @@ def noam(answer: Callable) -> None:
         given = f"d_model = {d}, warmup = {warmup}, step = {steps}"
         trying(given)
         compare(
-            [answer(step, d, warmup) for step in steps],
-            curve(),
-            "rate is d_model**-0.5 × min(step**-0.5",
-            (curve(max), "takes the maximum"),
-            (curve(c=0), "factor d_model**-0.5 is missing"),
-            (curve(c=0.5), "√d_model multiplies"),
-            (curve(c=-1), "is divided by d_model"),
+            [answer(step, d, warmup) for step in steps], curve(), "rate is d_model**-0.5 × min(step**-0.5",
+            (curve(max), "takes the maximum"), (curve(c=0), "factor d_model**-0.5 is missing"),
+            (curve(c=0.5), "√d_model multiplies"), (curve(c=-1), "is divided by d_model"),
             (curve(c=-1.5), "exponent of d_model is wrong"),
             (curve(lambda falling, rising: rising), "rate only rises"),
             (curve(lambda falling, rising: falling), "rate only falls"),
             *((curve(b=b), exponent) for b in (-0.5, -1, 1.5, 0.5, -2)),
             *((curve(a=a), power) for a in (-1.5, -1, 0.5, -2)),
             (curve(lambda falling, rising: falling + rising), "two terms are added"),
-            (curve(lambda falling, rising: falling * rising), "two terms are multiplied"),
-            given=given,
-        )
+            (curve(lambda falling, rising: falling * rising), "two terms are multiplied"), given=given,
+        )  # fmt: skip
 
 
 class Tiny(nn.Module):
@@ -286,45 +267,40 @@ def training_step(answer: Callable) -> None:
             given = say("한 스텝", "one step") + "".join(f", {key}={value}" for key, value in named.items())
             trying(given)
             copies = source.clone(), labels.clone()
-            loss = answer(*kits[0], source, labels, **named)
+            error = None
+            try:
+                loss = answer(*kits[0], source, labels, **named)
+            except Exception as caught:  # what the model was given may tell more
+                error = caught
+                if not model.calls:
+                    raise
             holds(same(copies, (source, labels)), "source or labels is changed in place")
             gradients = [None if one.grad is None else one.grad.clone() for one in model.parameters()]
             expected = right(*kits[1], source, labels, **named)
             holds(model.calls, "model is not called: model(source, source")
             seen, wanted = model.calls[0], [source, source != pad, my_transformer.shift_right(labels, start, pad)]
             compare(
-                seen[0],
-                source,
-                "first argument of the model is source",
-                (labels, "model reads labels in place of source"),
-                given=given,
-            )
+                seen[0], source, "first argument of the model is source",
+                (labels, "model reads labels in place of source"), given=given,
+            )  # fmt: skip
             compare(
-                seen[1],
-                wanted[1],
-                "second argument is where source is not",
+                seen[1], wanted[1], "second argument is where source is not",
                 (source == pad, "source mask is inverted (2)"),
-                (labels != pad, "mask comes from the padding of labels"),
-                (source != 0, "Padding is always 0"),
-                (torch.ones_like(source).bool(), "mask is all True and shows the padding"),
-                given=given,
-            )
+                (labels != pad, "mask comes from the padding of labels"), (source != 0, "Padding is always 0"),
+                (torch.ones_like(source).bool(), "mask is all True and shows the padding"), given=given,
+            )  # fmt: skip
             compare(
-                seen[2],
-                wanted[2],
-                "decoder reads shift_right(labels, start",
+                seen[2], wanted[2], "decoder reads shift_right(labels, start",
                 (labels, "decoder gets the labels as they are"),
                 (my_transformer.shift_right(labels), "start and pad are not handed to"),
                 (my_transformer.shift_right(labels, start), "pad is not handed to shift_right"),
                 (my_transformer.shift_right(source, start, pad), "decoder reads source, shifted"),
-                (source, say("디코더에 source를 넣었습니다.", "The decoder reads source.")),
-                given=given,
-            )
+                (source, "decoder reads source"), given=given,
+            )  # fmt: skip
+            if error:
+                raise error
             holds(len(model.calls) == 1, "model is called more than once in a step")
-            holds(
-                isinstance(loss, float),
-                told("Return the loss as a number, loss.item()", kind_loss=kind(loss)),
-            )
+            holds(isinstance(loss, float), told("Return the loss as a number, loss.item()", kind_loss=kind(loss)))
             model_copy, losses = Tiny().eval(), my_transformer.smoothed_loss
             model_copy.load_state_dict(dict(zip(model.state_dict(), before, strict=True)))
             logits = model_copy(*wanted)
@@ -332,10 +308,7 @@ def training_step(answer: Callable) -> None:
                 loss,
                 expected,
                 "loss is smoothed_loss(logits, labels",
-                (
-                    losses(logits, labels, 0.0, pad).item(),
-                    say("스무딩을 넘기지 않았습니다.", "The smoothing is not handed on."),
-                ),
+                (losses(logits, labels, 0.0, pad).item(), "smoothing is not handed on"),
                 (losses(logits, labels, 0.1, pad).item(), "smoothing is always 0.1"),
                 (losses(logits, labels, named.get("smoothing", 0.1)).item(), "pad is not handed to smoothed_loss"),
                 (
@@ -353,21 +326,16 @@ def training_step(answer: Callable) -> None:
         compare(after, [one.detach() for one in other.parameters()], "After one step the parameters differ")
         rates = [kit[1].param_groups[0]["lr"] for kit in kits]
         compare(
-            rates[0],
-            rates[1],
-            "scheduler.step(), once, sets the rate of",
-            (0.5, "There is no scheduler.step(): the"),
+            rates[0], rates[1], "scheduler.step(), once, sets the rate of", (0.5, "There is no scheduler.step(): the"),
             given=say("학습률", "rate"),
-        )
+        )  # fmt: skip
         holds(not model.training, "calls model.train()")
         for _ in range(2):
             answer(*kits[0], source, labels, **named), right(*kits[1], source, labels, **named)
         compare(
-            [one.detach() for one in model.parameters()],
-            [one.detach() for one in other.parameters()],
-            "gradients are not cleared",
-            given=say("세 스텝 뒤의 파라미터", "parameters after three steps"),
-        )
+            [one.detach() for one in model.parameters()], [one.detach() for one in other.parameters()],
+            "gradients are not cleared", given=say("세 스텝 뒤의 파라미터", "parameters after three steps"),
+        )  # fmt: skip
         model.train()
         answer(*kits[0], source, labels, **named)
         holds(model.training and gradients, "calls model.eval(), which switches")
@@ -384,7 +352,7 @@ def overfit(answer: Callable) -> None:
         other.load_state_dict(start)
         return other.train()
 
-    trying(say("12스텝", "12 steps"))
+    trying("12 steps")
     expected = right(fresh(), source, labels, 12)
     losses = answer(model, source, labels, 12)
     holds(isinstance(losses, list | tuple), told("Return the list of losses", kind_losses=kind(losses)))
@@ -395,11 +363,9 @@ def overfit(answer: Callable) -> None:
     )
     holds(model.calls, "model that was handed in is not trained")
     compare(
-        model.calls[0][0],
-        source,
-        "source and labels must keep their places",
-        (labels, say("source와 labels가 바뀌었습니다.", "source and labels are swapped.")),
-    )
+        model.calls[0][0], source, "source and labels must keep their places",
+        (labels, "source and labels are swapped"),
+    )  # fmt: skip
     still, alive = fresh().eval(), fresh()
     logits = still(source, source != 0, my_transformer.shift_right(labels))
     exchanged = still(labels, labels != 0, my_transformer.shift_right(source))
@@ -408,10 +374,7 @@ def overfit(answer: Callable) -> None:
         expected[0],
         "first loss is that before training",
         (my_transformer.smoothed_loss(logits, labels, 0.1).item(), "Label smoothing is on, so that the loss"),
-        (
-            my_transformer.smoothed_loss(exchanged, source, 0.0).item(),
-            say("source와 labels가 바뀌었습니다.", "source and labels are swapped."),
-        ),
+        (my_transformer.smoothed_loss(exchanged, source, 0.0).item(), "source and labels are swapped"),
         (
             float(losses[0])
             if len({round(answer(fresh(), source, labels, 1)[0], 5) for _ in range(4)}) > 1
@@ -434,17 +397,15 @@ def overfit(answer: Callable) -> None:
         losses = say("처음과 마지막 손실", "first and last loss") + f", steps = {steps}, rate = {rate}"
         ends = [[one[0], one[-1]] for one in (seen, expected)]
         known(
-            seen,
-            (anew, "Each step makes a new optimizer, and Adam"),
-            (right(fresh(), source, labels, steps), "rate is always 1e-3"),
-            given=losses,
-        )
+            seen, (anew, "Each step makes a new optimizer, and Adam"),
+            (right(fresh(), source, labels, steps), "rate is always 1e-3"), given=losses,
+        )  # fmt: skip
         if seen[-1] > max(1.05 * expected[-1], 0.05):  # another optimizer will do, if it is as fast
             compare(*ends, "loss must fall faster: Adam, with the", given=losses)
 
 
 def cached_attention(answer: Callable) -> None:
-    trying(say("토큰을 하나씩", "token by token"))
+    trying("token by token")
     for d_model, heads in ((8, 2), (12, 3)):
         attention = my_transformer.MultiHeadAttention(d_model, heads)
         for one in attention.parameters():
@@ -462,34 +423,34 @@ def cached_attention(answer: Callable) -> None:
             copy, last = token.clone(), slice(place, place + 1)
             given = told("token …", place=place)
             trying(given)
-            seen = answer(attention, copy, cache)
-            holds(not isinstance(seen, tuple | list), told("Return one tensor (B, 1, D)", kind_seen=kind(seen)))
-            tensor(seen, 2, 1, d_model)
-            compare(copy, token, say("받은 x를 바꾸었습니다.", "x is changed in place."))
+            error = None
+            try:
+                seen = answer(attention, copy, cache)
+            except Exception as caught:  # what stands in the cache may tell more
+                error = caught
+                if not place or isinstance(error, NotImplementedError):
+                    raise
             holds(set(cache) >= {"key", "value"}, told("cache must be filled with 'key' and", list_cache=list(cache)))
             past = slice(0, place + 1)
             for name, right in (("key", k), ("value", v)):
                 backwards = right[:, :, past].flip(2)
                 compare(
-                    cache[name],
-                    right[:, :, past],
+                    cache[name], right[:, :, past],
                     told("cache['…'] must hold those of all …", name=name, place_1=place + 1),
                     (right[:, :, last], "cache is overwritten: append to what is"),
                     (right[:, :, :1], "cache holds the first token alone"),
                     (torch.cat([right[:, :, last], right[:, :, :place]], 2), "new one stands in front"),
                     (backwards, "new one stands in front"),
-                    (
-                        {"key": v, "value": k}[name][:, :, past],
-                        say("키와 밸류가 바뀌었습니다.", "Key and value are swapped."),
-                    ),
+                    ({"key": v, "value": k}[name][:, :, past], "Key and value are swapped"),
                     (x[:, past], told("x itself is in the cache", name_0=name[0])),
-                    (
-                        ({"key": attention.k_proj, "value": attention.v_proj}[name])(x[:, past]),
-                        say("split을 거치지 않았습니다.", "split is missing."),
-                    ),
-                    (attention.split(x[:, past]), told("…_proj is missing", name_0=name[0])),
-                    given=given,
-                )
+                    (({"key": attention.k_proj, "value": attention.v_proj}[name])(x[:, past]), "split is missing"),
+                    (attention.split(x[:, past]), told("…_proj is missing", name_0=name[0])), given=given,
+                )  # fmt: skip
+            if error:
+                raise error
+            holds(not isinstance(seen, tuple | list), told("Return one tensor (B, 1, D)", kind_seen=kind(seen)))
+            tensor(seen, 2, 1, d_model)
+            compare(copy, token, "x is changed in place")
             compare(
                 seen,
                 whole[:, last],
@@ -499,13 +460,10 @@ def cached_attention(answer: Callable) -> None:
                     output(q[:, :, last], k[:, :, :place], v[:, :, :place]) if place else whole[:0],
                     "token does not look at itself",
                 ),
-                (
-                    output(q[:, :, last], v[:, :, past], k[:, :, past]),
-                    say("키와 밸류가 바뀌었습니다.", "Key and value are swapped."),
-                ),
+                (output(q[:, :, last], v[:, :, past], k[:, :, past]), "Key and value are swapped"),
                 (
                     attention.attention(q[:, :, last], k[:, :, past], v[:, :, past])[0].transpose(1, 2).flatten(-2),
-                    say("out_proj를 거치지 않았습니다.", "out_proj is missing."),
+                    "out_proj is missing",
                 ),
                 (output(attention.split(token), k[:, :, past], v[:, :, past]), "query does not pass through q_proj"),
                 (
@@ -578,7 +536,7 @@ def greedy(answer: Callable) -> None:
             ),
             (write(source, None, start), "source mask is ignored, and the padding"),
             (write(source, mask, start, inner=None), "decoder does not get the source mask"),
-            (write(source, ~mask, start), say("원문의 마스크가 거꾸로입니다.", "The source mask is inverted.")),
+            (write(source, ~mask, start), "The source mask is inverted."),
             (write(source, mask, start, front=True), "New tokens are put in front"),
             (write(source, mask, start, last=True), "decoder reads the last token only"),
             *(
@@ -592,36 +550,26 @@ def greedy(answer: Callable) -> None:
         ]
         if seen.shape == right.shape:
             compare(
-                seen[:, 0],
-                right[:, 0],
-                "first column is the start token",
-                *[(value[:, 0], sentence) for value, sentence in wrongs if same(seen, value)],
-                given=given,
-            )
+                seen[:, 0], right[:, 0], "first column is the start token",
+                *[(value[:, 0], sentence) for value, sentence in wrongs if same(seen, value)], given=given,
+            )  # fmt: skip
         else:
             compare(seen, right, "result is the start token and length", *wrongs, given=given)
-        compare(
-            answer(model, source, 4, **named),
-            seen,
-            "Results differ from call to call",
-        )
-        compare(source, copy, say("받은 source를 바꾸었습니다.", "source is changed in place."))
-        compare(
-            seen,
-            right,
-            "next token is the one with the largest",
-            *wrongs,
-            given=given,
-        )
-        holds(not seen.is_floating_point(), say("번호가 정수가 아닙니다.", "The ids are no integers."))
-        compare(answer(model, source[:3], 2, **named), right[:3, :3], say("행 3개, 토큰 2개", "3 rows, 2 tokens"))
+        compare(answer(model, source, 4, **named), seen, "Results differ from call to call")
+        compare(source, copy, "source is changed in place")
+        compare(seen, right, "next token is the one with the largest", *wrongs, given=given)
+        holds(not seen.is_floating_point(), "ids are no integers")
+        compare(answer(model, source[:3], 2, **named), right[:3, :3], "3 rows, 2 tokens")
         compare(answer(model, source, 0, **named), right[:, :1], "With length=0, it is the start token")
+        memory, encode = [], model.encoder
+        model.encoder = lambda *args, memory=memory, encode=encode: memory.append(1) or encode(*args)
+        answer(model, source, 4, **named)
+        holds(len(memory) == 1, "the source is encoded anew")
         whole = my_transformer.Transformer(20, 8, 2, 16, 1, 1, head=nn.Linear(8, 20)).eval()
         compare(
-            answer(whole, source, 3, **named),
-            my_transformer.greedy(whole, source, 3, **named),
+            answer(whole, source, 3, **named), my_transformer.greedy(whole, source, 3, **named),
             "With the repository's Transformer, too",
-        )
+        )  # fmt: skip
     elsewhere(lambda: answer(model.to("meta"), source.to("meta"), 2))
 
 
@@ -633,8 +581,7 @@ def beam_step(answer: Callable) -> None:
 
     def both(running: list, rows: torch.Tensor, beams: int, end: int) -> tuple[list, list, list, list]:
         following, finished = pair(
-            answer([(score, list(ids)) for score, ids in running], rows.clone(), beams, end),
-            "(following, finished)",
+            answer([(score, list(ids)) for score, ids in running], rows.clone(), beams, end), "(following, finished)"
         )
         for one, name in ((following, "following"), (finished, "finished")):
             holds(
@@ -654,21 +601,18 @@ def beam_step(answer: Callable) -> None:
     following, finished, right, ended = both(running, scores, 2, 0)
     own = [(-1.5, [1, 7, 2]), (-1.6, [1, 8, 3])]
     compare(
-        following,
-        right,
-        "Of all tokens of all sentences, those",
+        following, right, "Of all tokens of all sentences, those",
         ([(-0.1, [1, 8, 3]), (-0.2, [1, 8, 1])], "score of the sentence is not added"),
-        (right[::-1], say("점수가 큰 것부터 놓으세요.", "Put the best first.")),
+        (right[::-1], "Put the best first"),
         ([(score, one[-1:]) for score, one in right], "ids so far are missing: [*ids, token]"),
         ([(score / 2, one) for score, one in right], "Scores of sentences that go on are sums"),
         ([(score / 3, one) for score, one in right], "Scores of sentences that go on are sums"),
-        ([own[0], own[1]] if own != right else [], "best of each sentence is taken"),
-        given=shown_,
-    )
+        ([own[0], own[1]] if own != right else [], "best of each sentence is taken"), given=shown_,
+    )  # fmt: skip
     compare(finished, ended, "Only candidates that end with [EOS] are", given=shown_)
     one = torch.tensor([[-1.0, -0.5, -9.0, -9.0, -9.0, -9.0], [-0.9, -1.2, -9.0, -9.0, -9.0, -9.0]])
     tokens = [(-1.0, [1, 7]), (-4.0, [1, 8])]
-    following, finished, right, ended = both(tokens, one, 2, 0)
+    following, finished, right, ended = both(tokens, one, 2, 5)
     compare(following, right, "Two tokens of one sentence may both go on", given="[-1.0, -4.0]")
     for end, rows, start in (
         (2, scores, running),
@@ -676,7 +620,7 @@ def beam_step(answer: Callable) -> None:
         (3, scores, running),
         (
             3,
-            torch.tensor([[-2.0, -0.3, -1.0, -0.1, -5.0, -5.5], [-0.4, -3.0, -3.5, -0.2, -6.0, -7.0]]),
+            torch.tensor([[-2.0, -0.3, -1.0, -0.1, -5.0, -5.5], [-0.4, -3.0, -3.5, -0.25, -6.0, -7.0]]),
             [(-0.5, [1, 4, 5, 6]), (-0.6, [1, 4, 4, 4])],
         ),
         (
@@ -694,15 +638,13 @@ def beam_step(answer: Callable) -> None:
         ]
         narrow = [entry for entry in listed[:2] if entry[1][-1] != end]
         compare(
-            following,
-            right,
-            "Of the candidates without [EOS], the best",
+            following, right, "Of the candidates without [EOS], the best",
             (listed[:2], "A sentence that ends with [EOS] goes on"),
             (narrow, "Only `beams` candidates are taken, too"),
             ([entry for entry in listed if entry[1][-1] != end], "More than `beams` sentences go on"),
             ([(score, ids) for score, ids in listed if ids[-1] != end][:1], "Fewer than `beams` sentences go on"),
             given=given,
-        )
+        )  # fmt: skip
         done = [entry for entry in listed if entry[1][-1] == end]
         divided = [[(score / (len(ids) - minus), ids) for score, ids in done] for minus in (1, 0, 2)]
         low = [entry for entry in divided[0] if entry not in ended]

@@ -16,7 +16,8 @@ ENGLISH = {
     ),
     "Transformer 전체 지도.": "Map of the Transformer.",
     "빨간 테두리: 여기, {}장": "Red border: here, chapter {}",
-    "잔차 연결 + 정규화": "residual + norm",
+    "드롭아웃 + 잔차 연결": "dropout + residual",
+    "드롭아웃": "dropout",
     "원문의 토큰": "source tokens",
     "지금까지 쓴 글의 토큰": "tokens written so far",
     "임베딩 + 위치": "embedding + position",
@@ -44,13 +45,14 @@ ENGLISH = {
     "교차 어텐션: Q만 여기서": "cross-attention: Q only",
     "인코더의": "encoder's",
     "출력: K, V": "output: K, V",
-    "인코더 층: 층 정규화와 셀프 어텐션의 결과를 입력에 더하고, 층 정규화와 피드포워드의 결과를 또 더합니다.": (
-        "Encoder layer: it adds to its input the result of layer norm and self-attention, then that of layer norm and "
-        "feed-forward."
+    "인코더 층: 셀프 어텐션과 피드포워드의 차례로, 층 정규화한 입력으로 계산하고 드롭아웃을 거쳐 더합니다.": (
+        "Encoder layer: self-attention and feed-forward in turn, each from a normalized input, and each added after "
+        "dropout."
     ),
-    "디코더 층: 마스크 셀프 어텐션, 교차 어텐션, 피드포워드의 차례로, 저마다 층 정규화한 입력으로 계산해 더합니다.": (
+    "디코더 층: 마스크 셀프 어텐션, 교차 어텐션, 피드포워드의 차례로, 저마다 층 정규화한 입력으로 계산하고 "
+    "드롭아웃을 거쳐 더합니다.": (
         "Decoder layer: masked self-attention, cross-attention and feed-forward in turn, each from a normalized "
-        "input, and each added."
+        "input, and each added after dropout."
     ),
     "post-norm은 더한 뒤에 정규화하고, pre-norm은 하위 층에 넣기 전에 정규화합니다.": (
         "Post-norm normalizes after the addition, pre-norm before the sub-layer."

@@ -14,10 +14,12 @@ from typing import Any
 from huggingface_hub.errors import HFValidationError, HTTPError, StrictDataclassError
 from safetensors import SafetensorError
 from tqdm import tqdm
+from transformers.utils import logging
 
 from ..errors import DataError, TrainingStopped, missing_extra
 from ..settings.groups import JsonMapping
 from ..settings.reading import SettingsParser, is_training, read_settings
+from ..settings.recipes import recipes_of
 
 
 USER_ERRORS = (
@@ -31,6 +33,16 @@ USER_ERRORS = (
     ImportError,  # an extra that is not installed
 )
 METAVARS = {int: "N", float: "X", str: "TEXT", JsonMapping: "JSON"}
+# The settings in each section of a training command's help; those of training are the others.
+SECTIONS = {
+    "data": "data texts source_column target_column text_column label_column problem_type train_prefix "
+    "validation_prefix test_prefix validation_fraction validation split_seed max_length encoding dataset_config_name "
+    "robustness",
+    "model": "model preset config tokenizer tokenizer_model vocab_size vocabularies target_vocab_size lowercase "
+    "attn_implementation",
+    "training": "",
+    "output": "output_dir weights_dtype license dry_run resume_from_checkpoint",
+}
 
 
 class CommandLine(SettingsParser):
@@ -61,14 +73,27 @@ class CommandLine(SettingsParser):
             if action.dest in self.required:
                 action.help += " (required)"
             if action.choices is None and action.nargs != 0:
-                action.metavar = METAVARS.get(action.type, "VALUE")
+                action.metavar = METAVARS.get(action.type, "true|false")
+        shown = self._optionals._group_actions
+        shown[1:] = sorted(shown[1:], key=lambda action: action.dest not in self.required)
         if training:
             self.flags["output_dir"].help = "The folder for the result; it must be empty. By default runs/RECIPE."
             resume = "A checkpoint to go on from; `auto`: the folder's last whole one, or a new run if there is none."
             self.flags["resume_from_checkpoint"].help = resume
-            self.description = (
-                f"{summary} Besides these settings, every field of transformers' TrainingArguments is one."
+            recipes = [f"  {name:25} {made}" for name, made in recipes_of(self.prog.split()[-1]).items()]
+            self.description = "\n".join(
+                [
+                    summary,
+                    "Every field of transformers' TrainingArguments is a setting, too, such as --num_train_epochs.",
+                    *(["", "recipes:", *recipes] if recipes else []),
+                ]
             )
+            sections = {name: title for title, names in SECTIONS.items() for name in names.split()}
+            groups_of = {title: self.add_argument_group(title)._group_actions for title in SECTIONS}
+            order = [*sections]
+            for action in sorted(shown[1:], key=lambda action: action.dest in order and order.index(action.dest)):
+                groups_of[sections.get(action.dest, "training")].append(action)
+            del shown[1:]
 
     def take_nulls(self, words: list[str]) -> dict[str, None]:
         """Remove each `--name null` from the words, which unsets a recipe's setting; return their names as None."""
@@ -110,6 +135,7 @@ def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(main)
     def wrapped(argv: Sequence[str] | None = None) -> None:
+        logging.disable_progress_bar()  # of weights that are loaded: one bar is enough
         try:
             main(argv)
             print(end="", flush=True)

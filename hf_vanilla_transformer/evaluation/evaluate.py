@@ -16,7 +16,6 @@ import torch
 from datasets import Dataset, concatenate_datasets
 from tokenizers.models import WordLevel
 from tqdm import tqdm
-from transformers import PreTrainedTokenizerBase
 
 from ..data.labels import SEPARATOR, label_names, multi_hot
 from ..data.sources import checksum, name_of
@@ -24,7 +23,7 @@ from ..errors import DataError
 from ..hub.finished_folder import finished_folder
 from ..hub.record import METRICS_FILE, RECIPE_FILE, RUN_FILE, describe_environment, record_of, save_json
 from ..inference import Classifier, Translator
-from ..inference.engine import TARGET_TOKENIZER, Engine, read_export
+from ..inference.engine import TARGET_TOKENIZER, Engine
 from ..inference.folder import load_tokenizer, task_of_folder
 from ..inference.torch_engine import TorchEngine
 from ..settings.groups import EvaluationArguments, LabelledTextArguments, PairArguments, check_robustness
@@ -146,7 +145,7 @@ def evaluate_translator(arguments: EvaluationArguments, data: PairArguments, giv
     speed = len(rows) / (time.perf_counter() - begin)
     sources, references = rows["source"][:], rows["target"][:]
     report |= {"bleu_interval": bootstrapped_bleu(translations, references), "texts_per_second": speed}
-    report |= describe_engine(translate.engine, arguments.model)
+    report |= describe_engine(translate.engine)
     print(*(f"{name}: {report[f'{name}_signature']}" for name in TRANSLATION_METRICS), sep="\n")
     low, high = report["bleu_interval"]
     headline = (
@@ -159,9 +158,7 @@ def evaluate_translator(arguments: EvaluationArguments, data: PairArguments, giv
     return Measured(report, headline, predictions, range(len(rows)))
 
 
-def measure_translator(
-    translate: Translator, rows: Dataset, tokenizer: PreTrainedTokenizerBase
-) -> tuple[list[str], dict[str, Any]]:
+def measure_translator(translate: Translator, rows: Dataset, tokenizer: Any) -> tuple[list[str], dict[str, Any]]:
     """Translate the sources of pairs; return the translations, and how they compare with the targets.
 
     Of models that lower-case, or have a vocabulary of words, `word_report` measures BLEU as the tutorials do, too.
@@ -190,7 +187,7 @@ def evaluate_classifier(
         answers = classify.probabilities(tqdm(rows["text"][:], disable=None, leave=False))
         speed = len(rows) / (time.perf_counter() - begin)
         measured = measure(rows, answers, problem_type)
-        measured.report.update(texts_per_second=speed, **describe_engine(classify.engine, arguments.model))
+        measured.report.update(texts_per_second=speed, **describe_engine(classify.engine))
         return measured
 
     measured = measure_rows(split)
@@ -248,11 +245,10 @@ def accuracy_by_length(texts: list[str], right: np.ndarray) -> list[dict[str, An
     return [{"characters": name, "rows": len(some), "accuracy": float(some.mean())} for name, some in chosen.items()]
 
 
-def describe_engine(engine: Engine, model: str) -> dict[str, str]:
+def describe_engine(engine: Engine) -> dict[str, str]:
     """Name the precision and the device that an engine computes with."""
     if not isinstance(engine, TorchEngine):
-        export = read_export(model)
-        return {"precision": (export and export.quantize) or "float32", "device": "cpu"}
+        return {"precision": engine.precision, "device": "cpu"}
     device = engine.model.device
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
     return {"precision": engine.precision, "device": name}

@@ -332,7 +332,7 @@ def bleu_tokenizer(references: list[str]) -> str:
         return "zh"
     if japanese > others and find_spec("MeCab"):
         return "ja-mecab"
-    logger.warning_once(
+    logger.warning_once(  # type: ignore[attr-defined]  # transformers adds it to loggers
         "BLEU splits at spaces, and the references have none between words: chrF is the figure to read"
     )
     return "13a"

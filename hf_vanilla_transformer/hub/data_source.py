@@ -39,10 +39,11 @@ KNOWN_DATA = {
     ),
     "multi30k": DataSource(
         "Multi30k",
-        "multi30k",
+        "bentrevett/multi30k",
         "Multi30k",
         "captions of pictures, Elliott et al. 2016, <https://github.com/multi30k/dataset>",
-        "for non-commercial use; read its terms before you use or share a model trained on it",
+        "for research and other non-commercial use alone",
+        is_on_hub=True,
     ),
 }
 # By the checksums of test splits, which no setting changes: NSMC's, Multi30k's test_2016_flickr in both directions.

@@ -14,10 +14,11 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
 from ..data.sources import SPLITS
 from ..errors import DataError, named_errors
+from ..inference import Classifier, Translator
 from ..inference.engine import TARGET_TOKENIZER
 from ..tasks import CLASSIFICATION, DENOISING, EXAMPLES, GENERATION, METRICS, SINGLE, TRANSLATION, Task
 from .data_source import KNOWN_DATA, data_source
-from .record import CARD_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, example_texts, read_file
+from .record import CARD_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, example_texts, read_file, save_json
 
 
 TEMPLATE = Path(__file__).with_name("card.md.jinja")
@@ -87,6 +88,16 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
 def save_model_card(folder: str | Path, name: str | None = None) -> None:
     """Write the card of `make_model_card` to the run's folder."""
     make_model_card(folder, name).save(Path(folder) / CARD_FILE)
+
+
+def record_answers(folder: str | Path) -> None:
+    """Add the model's answers to the texts of its card's example to the record, rounded to two digits."""
+    record = RunRecord(Path(folder))
+    loaders: dict[Task, Any] = {CLASSIFICATION: Classifier, TRANSLATION: Translator}
+    if record.task in loaders:
+        answers = loaders[record.task](str(folder))([json.loads(text) for text in examples_of(record)])
+        answers = json.loads(json.dumps(answers), parse_float=lambda number: round(float(number), 2))
+        save_json(Path(folder, RUN_FILE), {**record.run, "answers": answers})
 
 
 def load_model_card(folder: str | Path) -> ModelCard:

@@ -22,13 +22,13 @@ class CTranslate2Engine(Engine):
     def __init__(self, folder: str, export: Export, num_threads: int):
         import ctranslate2
 
-        self.facts, self.num_beams = export.facts, export.num_beams
+        self.facts, self.num_beams, self.precision = export.facts, export.num_beams, export.quantize or "float32"
         torch = sys.modules.get("torch")
         torch_threads = torch.get_num_threads() if torch else None
         with named_errors(folder, "model"):
             self.translator = ctranslate2.Translator(
                 str(folder),
-                compute_type=export.quantize or "float32",
+                compute_type=self.precision,
                 inter_threads=num_threads,
                 intra_threads=1,
             )

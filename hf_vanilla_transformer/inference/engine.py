@@ -40,17 +40,6 @@ class ModelFacts:
     vocab_size: int
     target_vocab_size: int | None  # None: source and target have one vocabulary
 
-    def __post_init__(self):
-        target_size = self.vocab_size if self.target_vocab_size is None else self.target_vocab_size
-        sizes = (self.max_positions, self.max_target_positions, self.vocab_size, target_size, self.max_new_tokens + 1)
-        if not all(type(size) is int and size >= 1 for size in sizes):
-            raise DataError(f"sizes and limits of the model are not whole numbers from 1 on: {sizes}")
-        ids = (self.pad_token_id, self.start_token_id, *self.end_token_ids)
-        if not all(one is None or (type(one) is int and 0 <= one < max(self.vocab_size, target_size)) for one in ids):
-            raise DataError(f"ids of special tokens are not in the vocabulary: {ids}")
-        if self.problem_type not in PROBLEM_TYPES:
-            raise DataError(f"problem_type: one of {', '.join(PROBLEM_TYPES)}, not {self.problem_type!r}")
-
     @classmethod
     def of(cls, config: Any, generation: Any = None) -> "ModelFacts":
         """Read a configuration and, of a translator, its generation configuration, or the mappings of their fields.
@@ -84,6 +73,7 @@ class Engine:
 
     facts: ModelFacts
     num_beams = 1  # of the model's generation configuration
+    precision: str  # of its weights
 
     def logits(self, input_ids: Rows, batch_size: int) -> np.ndarray:
         """Return the logits of texts, (texts, labels), float32. A text may have no token."""
@@ -127,18 +117,24 @@ class Export:
     logits_without_tokens: list[float] | None
 
     def __post_init__(self):
-        task, logits = TASKS.get(self.task), self.logits_without_tokens
-        has_labels = self.task == CLASSIFICATION.name
-        if self.format not in FORMATS or self.task not in FORMATS[self.format].tasks or task is None:
-            raise DataError(f"format {self.format!r} is none of {', '.join(FORMATS)}, or has no task {self.task!r}")
-        if self.facts.model_class != task.model_class or has_labels != bool(self.facts.labels and logits):
-            raise DataError(f"a {self.facts.model_class} with labels {self.facts.labels} is no {task.noun}")
-        if logits is not None and len([float(one) for one in logits]) != len(self.facts.labels):
-            raise DataError(f"logits_without_tokens: {len(logits)} numbers for {len(self.facts.labels)} labels")
-        if self.quantize not in (None, "int8"):
-            raise DataError(f"quantize: int8 or null, not {self.quantize!r}")
-        if type(self.num_beams) is not int or self.num_beams < 1 or not math.isfinite(self.length_penalty):
-            raise DataError(f"num_beams {self.num_beams!r}, length_penalty {self.length_penalty!r}")
+        facts, logits = self.facts, self.logits_without_tokens
+        sizes = [facts.vocab_size, facts.vocab_size if facts.target_vocab_size is None else facts.target_vocab_size]
+        limits = (*sizes, facts.max_positions, facts.max_target_positions, facts.max_new_tokens + 1, self.num_beams)
+        ids = [one for one in (facts.pad_token_id, facts.start_token_id, *facts.end_token_ids) if one is not None]
+        is_classifier = self.task == CLASSIFICATION.name
+        for name, is_right in {
+            "format or task": self.format in FORMATS and self.task in FORMATS[self.format].tasks,
+            "class": self.task in TASKS and facts.model_class == TASKS[self.task].model_class,
+            "quantize": self.quantize in (None, "int8"),
+            "size or limit": all(type(one) is int and one >= 1 for one in limits),
+            "special token": all(type(one) is int and 0 <= one < max(sizes) for one in ids),
+            "problem_type": facts.problem_type in PROBLEM_TYPES,
+            "length_penalty": math.isfinite(self.length_penalty),
+            "logits_without_tokens": len([*map(float, logits or ())]) == (len(facts.labels) if is_classifier else 0),
+            "label": facts.labels or not is_classifier,
+        }.items():
+            if not is_right:
+                raise DataError(f"a wrong {name}")
 
 
 def read_export(folder: str | Path) -> Export | None:
@@ -149,15 +145,11 @@ def read_export(folder: str | Path) -> Export | None:
     try:
         record = json.loads(file.read_text(encoding="utf-8"))
         generation = record["generation"]
-        return Export(
-            *(record[name] for name in ("format", "task", "quantize")),
-            ModelFacts.of(record["config"], generation),
-            generation.get("num_beams") or 1,
-            generation.get("length_penalty", 1.0),
-            record.get("logits_without_tokens"),
-        )
+        of_search = generation.get("num_beams") or 1, generation.get("length_penalty", 1.0)
+        facts, logits = ModelFacts.of(record["config"], generation), record.get("logits_without_tokens")
+        return Export(record["format"], record["task"], record["quantize"], facts, *of_search, logits)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise DataError(f"{file}: not the record of an export ({error or type(error).__name__})") from error
+        raise DataError(f"{file}: not the record of an export ({error})") from error
 
 
 def load_engine(folder: str, dtype: str = "float32", num_threads: int | None = None) -> Engine:

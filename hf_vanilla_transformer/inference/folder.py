@@ -69,7 +69,8 @@ def load_config(folder: str) -> VanillaTransformerConfig:
     Raises:
         DataError: it cannot be read, the model is of another type, or its attention is another repository's code.
     """
-    if "/" not in os.fspath(folder) and not os.path.isdir(folder):  # the Hub would be asked again and again
+    name = os.fspath(folder)
+    if not os.path.isdir(name) and (name.count("/") != 1 or name[0] in "./~"):  # the Hub is asked for half a minute
         raise DataError(f"{folder}: no such folder, and no name of a model on the Hub, USER/NAME")
     config = load_from(AutoConfig, folder, "model")
     if not isinstance(config, VanillaTransformerConfig):

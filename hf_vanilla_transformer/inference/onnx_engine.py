@@ -21,7 +21,7 @@ class OnnxEngine(Engine):
     def __init__(self, folder: str, export: Export, num_threads: int):
         import onnxruntime
 
-        self.facts = export.facts
+        self.facts, self.precision = export.facts, export.quantize or "float32"
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = num_threads
         options.log_severity_level = 3  # errors only

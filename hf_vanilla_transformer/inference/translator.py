@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataError
-from .engine import TARGET_TOKENIZER, Rows
+from .engine import TARGET_TOKENIZER
 from .loaded import LoadedModel, check_count, check_finite, load_text_tokenizer
 from .tokenization import TextTokenizer, TransformersTokenizer
 
@@ -104,11 +104,8 @@ class Translator(LoadedModel):
 
     def _pairs(self, texts: list[str], number: int) -> Iterator[list[tuple[list[int], list[int]]]]:
         rows = self._encode(texts)
-        sources = [ids for ids in rows if self._has_tokens(ids)]
-        written: Iterator[Rows] = iter(())
-        if sources:
-            options = self.num_beams, self.max_new_tokens, number
-            written = iter(self.engine.translate(sources, self.batch_size, *options))
+        sources, options = [*filter(self._has_tokens, rows)], (self.num_beams, self.max_new_tokens, number)
+        written = iter(self.engine.translate(sources, self.batch_size, *options) if sources else [])
         for ids in rows:
             yield [(ids, target) for target in (next(written) if self._has_tokens(ids) else [[]] * number)]
 

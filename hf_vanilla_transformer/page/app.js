@@ -182,7 +182,8 @@ function contextOf(panel) {
   const { model, run, language, depth, guesses, startPiece, examples } = page;
   return {
     ...{ model, config: model.config, task: model.task, run, w, language, depth, guesses, startPiece, examples },
-    ...{ panels: PANELS, current: panel, labelOf, text: input.value },
+    ...{ panels: PANELS, labelOf, choose },
+    others: Array.from(get(".models select").options, ({ value }) => value).filter((name) => !name.endsWith(page.name)),
     state: (page.states[panel.id] ??= {}),
     answer: (words, options) => runOf(words ?? input.value, options),
     go: (id, state) => {
@@ -252,16 +253,19 @@ function remember(name, value) {
   history.replaceState(null, "", `?${parameters}${location.hash}`);
 }
 
+function choose(name) {
+  get(".models select").value = name;
+  remember("model", name);
+  open(addressOf(name), name);
+}
+
 /** The models beside the page, to choose from. */
 function listModels(names, chosen) {
   const list = get(".models select");
   const all = new Set([...names, ...(addressOf(chosen ?? "") ? [chosen] : [])]);
   list.append(...Array.from(all, (name) => make("option", { value: name, text: name, selected: name === chosen })));
   get(".models").hidden = all.size < 2;
-  list.addEventListener("change", () => {
-    remember("model", list.value);
-    open(addressOf(list.value), list.value);
-  });
+  list.addEventListener("change", () => choose(list.value));
 }
 
 addEventListener("pointerdown", hideHint, true);

@@ -42,7 +42,8 @@ export class Model {
 
   /** {source, ids, pieces, text, score, steps, tree, trace}, as in search.js; tokens also have their `piece`.
 
-  Options: trace, changes, padding, beams, lengthPenalty, earlyStopping (by default the model's own), maxLength, forced. */
+  Options: trace, changes, padding, forced, and beams, lengthPenalty, earlyStopping, maxLength, by default the model's
+  own. Of generation_config.json nothing else is read but the ids of start and end. */
   translate(text, options = {}) {
     return this.ask("translate", [text, options]);
   }

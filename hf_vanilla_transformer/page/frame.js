@@ -65,6 +65,12 @@ export function question(id, context) {
   return root;
 }
 
+/** What a panel shows if it is for models of another task: the other models beside the page. */
+export function needs(task, { w, others, choose }) {
+  const buttons = others.map((name) => button(w("openOther", { name }), () => choose(name)));
+  return make("div", {}, make("p", { className: "note", text: w(`needs.${task}`) }), make("p", { className: "controls" }, ...buttons));
+}
+
 /** Render a panel with its frame into `root`. */
 export function renderPanel(root, panel, context) {
   const { w, depth, panels, go } = context;

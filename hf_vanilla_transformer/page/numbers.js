@@ -55,7 +55,9 @@ export function logSoftmax(logits) {
   let sum = 0;
   for (const logit of logits) sum += Math.exp(logit - most);
   const total = Math.log(sum) + most;
-  return Float64Array.from(logits, (logit) => logit - total);
+  const logP = new Float64Array(logits.length);
+  for (let i = 0; i < logP.length; i++) logP[i] = logits[i] - total;
+  return logP;
 }
 
 /** Error function, to 1.5e-7 (Abramowitz and Stegun, 7.1.26). */

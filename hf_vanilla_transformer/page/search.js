@@ -64,8 +64,8 @@ function greedy(model, encoded, options) {
     const logP = logSoftmax(logits);
     const best = bestTokens(logP);
     const token = forced[step] ?? best[0].id;
-    const layers = trace ? states.map((state) => nextLogits(model, model.decoder.norm(state))) : [];
-    const lens = layers.map((one) => bestTokens(logSoftmax(one)));
+    const earlier = states.slice(0, -1).map((state) => model.decoder.norm(state));
+    const lens = trace ? [...earlier.map((state) => bestTokens(logSoftmax(nextLogits(model, state)))), best] : [];
     steps.push({ token, best, lens });
     written.push(token);
     score += logP[token];

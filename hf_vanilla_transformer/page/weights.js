@@ -59,6 +59,9 @@ async function open(read) {
   const millions = Math.round(parametersOf(config) / 1e6);
   if (millions * 1e6 > MAX_PARAMETERS) throw failure("too_large", millions);
   const generationConfig = (await readJson(read, "generation_config.json", true)) ?? {};
+  // What it sets counts, as in transformers' `generate`; a classifier generates nothing.
+  for (const name of taskOf(config) === "translation" ? ["decoder_start_token_id", "eos_token_id"] : [])
+    config[name] = generationConfig[name] ?? config[name];
   const source = await readTokens(read, "");
   const target = config.decoder_vocab_size === null ? source : await readTokens(read, "target_tokenizer/");
   return { config, generationConfig, tensors: await readWeights(read), tokenizers: { source, target } };

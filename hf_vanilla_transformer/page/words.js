@@ -9,6 +9,7 @@ export const WORDS = {
     open: ["내 모델 폴더 열기", "Open a model's folder"],
     models: ["모델", "Model"],
     ownModel: ["내 모델", "own model"],
+    openOther: ["{name} 열기", "Open {name}"],
     loading: ["모델을 불러오는 중 …", "Loading the model …"],
     loadingFile: ["{file} 불러오는 중: {size} MB", "Loading {file}: {size} MB"],
     examples: ["예시", "Examples"],

@@ -41,8 +41,9 @@ export const calls = {
 
   translate(text, options = {}) {
     const source = calls.encodeText(text);
-    const { num_beams, length_penalty, early_stopping } = opened.generationConfig;
+    const { num_beams, length_penalty, early_stopping, max_length, max_new_tokens } = opened.generationConfig;
     const own = { beams: num_beams ?? 1, lengthPenalty: length_penalty ?? 1, earlyStopping: early_stopping ?? false };
+    own.maxLength = max_new_tokens ? max_new_tokens + 1 : (max_length ?? Infinity);
     const [sourceIds, mask] = padded(source.ids, options);
     const settings = { ...own, ...options, mask, trace: options.trace ? new Map() : undefined };
     const nothing = { ids: [], score: 0, steps: [], tree: [], trace: settings.trace };

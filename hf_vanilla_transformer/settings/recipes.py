@@ -14,10 +14,11 @@ from ..errors import DataError, named_errors
 RECIPES = Path(__file__).parents[1] / "recipes"
 
 
-def commands_of_recipes() -> dict[str, str]:
-    """Return the command of each recipe of the package, from the recipe's first line."""
-    texts = {file.stem: file.read_text(encoding="utf-8") for file in sorted(RECIPES.glob("*.yaml"))}
-    return {name: text.removeprefix("# ").partition(":")[0] for name, text in texts.items()}
+def recipes_of(command: str) -> dict[str, str]:
+    """Return what each recipe of the package for a command makes, from the recipe's first line."""
+    beginning = f"# {command}: "
+    lines = {file.stem: file.read_text(encoding="utf-8").partition("\n")[0] for file in sorted(RECIPES.glob("*.yaml"))}
+    return {name: line.removeprefix(beginning) for name, line in lines.items() if line.startswith(beginning)}
 
 
 def find_recipe(recipe: str, command: str) -> Path:
@@ -29,7 +30,7 @@ def find_recipe(recipe: str, command: str) -> Path:
     file = Path(recipe)
     if file.suffix or (file.exists() and not file.is_dir()):  # a folder of data may have the name
         return file
-    names = [name for name, of in commands_of_recipes().items() if of == command]
+    names = recipes_of(command)
     if recipe not in names:
         raise DataError(f"{recipe}: neither a file nor a recipe of {command}; those are {', '.join(names) or 'none'}")
     return RECIPES / f"{recipe}.yaml"

@@ -16,12 +16,20 @@ from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
 from datasets import Dataset
 from filelock import FileLock, Timeout
-from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase, TrainingArguments, set_seed
+from transformers import (
+    GenerationConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    PrinterCallback,
+    TrainingArguments,
+    set_seed,
+)
+from transformers.trainer import DEFAULT_PROGRESS_CALLBACK
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.rows import TextsOfColumns, column_array
 from ..errors import DataError, TrainingStopped, full_disk_errors, user_errors
-from ..hub.model_card import save_model_card
+from ..hub.model_card import record_answers, save_model_card
 from ..hub.record import CARD_FILE, metrics_of_training, save_record
 from ..hub.upload import upload
 from ..inference.folder import Model, load_config, load_to_train, load_tokenizer, load_tokenizer_to_train, size_needed
@@ -29,6 +37,7 @@ from ..inference.precision import training_precision
 from ..settings.groups import ModelArguments
 from ..tokenizer import train_tokenizer
 from .checkpoints import LOCK_FILE, last_whole_checkpoint, prepare_output_dir
+from .table import TableCallback
 from .trainer import ResumableTrainer
 
 
@@ -144,11 +153,6 @@ def stop_at_sigterm(trainer: ResumableTrainer) -> Iterator[None]:
         signal.signal(signal.SIGTERM, handler)
 
 
-def remove_if_empty(folder: Path) -> None:
-    with contextlib.suppress(OSError):
-        folder.rmdir()
-
-
 class Run:
     """A training run, from an empty folder to one that can be shared.
 
@@ -211,7 +215,10 @@ class Run:
         if self.training.ddp_find_unused_parameters is None:
             self.training.ddp_find_unused_parameters = False  # no loss leaves out a parameter
         begin = f"Going on from {self.checkpoint}" if self.checkpoint else f"The result goes to {self.folder}"
-        print_once(begin, f"Computing in {training_precision(self.training)}")
+        precision = training_precision(self.training)
+        if precision == "float32" and self.arguments.precision != "auto":
+            precision += "; --precision auto takes what this machine is faster in"
+        print_once(begin, f"Computing in {precision}")
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
@@ -225,7 +232,8 @@ class Run:
         """Lock the folder until the stack is closed, and return the checkpoint to resume from."""
         folder = Path(self.folder)
         if not folder.exists():
-            stack.callback(remove_if_empty, folder)  # of a run that is refused
+            # A run that is refused leaves no empty folder.
+            stack.callback(lambda: any(folder.iterdir()) or folder.rmdir())  # type: ignore[func-returns-value]
         folder.mkdir(parents=True, exist_ok=True)
         lock = folder / LOCK_FILE
         try:
@@ -265,6 +273,8 @@ class Run:
                 model = load_to_train(model_class, self.arguments.model, config, **attention, **options)
             else:
                 model = model_class._from_config(config, **attention)
+        # Trainer expects in a checkpoint what `save_pretrained` does not leave out, and warns of the rest.
+        model._keys_to_ignore_on_save = {*model.all_tied_weights_keys}
         print_model(model)
         return model
 
@@ -277,6 +287,9 @@ class Run:
         self.model, self.tokenizer = trainer.model, trainer.processing_class
         if self.checkpoint:
             trainer.args.eval_on_start = False  # the checkpoint's log has it
+        for callback in (PrinterCallback, DEFAULT_PROGRESS_CALLBACK):
+            trainer.remove_callback(callback)
+        trainer.add_callback(TableCallback())
         with stop_at_sigterm(trainer):
             trainer.train(resume_from_checkpoint=self.checkpoint)
         self.metrics = metrics_of_training(trainer.args, trainer.state)
@@ -325,6 +338,7 @@ class Run:
             script=script,
             license=self.arguments.license,
         )
+        record_answers(self.folder)
         save_model_card(self.folder)
         folder = shlex.quote(self.folder)
         print_once(

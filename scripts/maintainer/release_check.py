@@ -111,11 +111,16 @@ def build(folder: Path) -> tuple[Path, Path]:
     return sources, wheel
 
 
+def starts(python: str) -> bool:
+    """Whether there is this Python; pyenv has programs of the name that start none."""
+    return shutil.which(python) is not None and run(python, "--version").returncode == 0
+
+
 def try_installed(python: str, distribution: Path, arguments: ReleaseArguments) -> list[str]:
     """What fails where the distribution is installed with what it needs, in an environment and folder of its own."""
     name = f"{distribution.name}, {python}"
-    if shutil.which(python) is None:
-        return [f"{name}: there is no {python}"]
+    if not starts(python):
+        return [f"{name}: not tried, there is no {python} that starts"]
     with tempfile.TemporaryDirectory() as place:
         home = Path(place)
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "HF_"))}
@@ -148,7 +153,8 @@ def main(argv: list[str] | None = None) -> None:
         for python in arguments.pythons:
             for distribution in (sources, wheel):
                 found = try_installed(python, distribution, arguments)
-                print(f"{distribution.name}, {python}: {'wrong' if found else 'ok'}", flush=True)
+                said = "ok" if not found else "wrong" if starts(python) else "not there"
+                print(f"{distribution.name}, {python}: {said}", flush=True)
                 wrong += found
     for one in wrong:
         print(f"- {one}", file=sys.stderr)

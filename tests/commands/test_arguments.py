@@ -13,9 +13,10 @@ from shared import ROOT, TWO_STEPS
 from transformers import TrainingArguments
 
 from hf_vanilla_transformer.commands import train_classifier
-from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.commands.arguments import SECTIONS, exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.record import recipe_text
+from hf_vanilla_transformer.settings.recipes import recipes_of
 from hf_vanilla_transformer.training.classifier import GROUPS
 
 
@@ -134,14 +135,22 @@ def test_a_recipe_of_the_package_goes_by_its_name(here, monkeypatch):
     assert settings == {"data": "mine.csv"}
 
 
-def test_help_shows_a_commands_own_settings_on_a_page(monkeypatch, capsys):
+def test_help_shows_a_commands_own_settings_in_sections(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr(sys, "argv", ["vanilla-transformer train-classifier"])
     with pytest.raises(SystemExit):
         train_classifier.main(["--help"])
     text = capsys.readouterr().out
     own = {setting.name for group in GROUPS[:-1] for setting in dataclasses.fields(group)}
     assert {*re.findall(r"^  --(\w+)", text, re.MULTILINE)} == own | {"output_dir", "resume_from_checkpoint"}
-    assert "TrainingArguments" in text and len(text.splitlines()) <= 56
+    titles = ["recipes", "options", *SECTIONS]
+    assert re.findall(r"^(\w+):$", text, re.MULTILINE) == titles
+    parts = dict(zip(titles, re.split(r"^\w+:$", text, flags=re.MULTILINE)[1:], strict=True))
+    assert re.findall(r"^  (\S+)", parts["recipes"], re.MULTILINE) == [*recipes_of("train-classifier")]
+    for title, names in SECTIONS.items():
+        shown = re.findall(r"^  --(\w+)", parts[title], re.MULTILINE)
+        assert shown and (not names or shown == [name for name in names.split() if name in shown])
+    assert "TrainingArguments" in text and len(text.splitlines()) <= 70
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """Model cards: every figure is the record's, the metadata are the Hub's, the examples run."""
 
+import ast
 import importlib
 import json
 import os
@@ -24,7 +25,7 @@ from hub.repository import edit
 
 
 CHECKPOINTS = shutil.ignore_patterns("checkpoint-*")
-HEADINGS = ["Results", "How to use it", "The model", "Training", "Limits and risks", "Licence"]
+HEADINGS = ["Result", "How to use it", "All figures", "The model", "Training", "Limits and risks", "Licence"]
 
 
 @pytest.fixture
@@ -70,19 +71,22 @@ def test_a_published_card_is_what_its_record_gives(folder):
 
 
 @every_card
-def test_the_command_of_a_published_card_takes_its_recipe(folder, monkeypatch):
-    """If the record names a script, the card names it with the recipe."""
-    (command,) = re.findall(r"```sh\n(.*)\n```", (folder / "README.md").read_text())
-    if script := read_json(folder / "run.json").get("script"):
-        assert f"{script} recipe.yaml --output_dir runs/again" in command
-        return
+def test_a_published_card_names_the_file_that_makes_the_model(folder):
+    """No command that would need a folder of its authors."""
+    text = (folder / "README.md").read_text()
+    (file,) = re.findall(r"/blob/main/(scripts/experiments/\S+)\) makes the model", text)
+    assert (ROOT / file).is_file() and "```sh" not in text
+
+
+def test_the_command_of_a_card_takes_its_recipe(nsmc, monkeypatch):
+    (command,) = re.findall(r"```sh\n(.*)\n```", str(make_model_card(nsmc)))
     program, subcommand, *flags = shlex.split(command)
     assert program == "vanilla-transformer"
     module = importlib.import_module(f"hf_vanilla_transformer.commands.{subcommand.replace('-', '_')}")
-    monkeypatch.chdir(folder)
+    monkeypatch.chdir(nsmc)
     monkeypatch.setattr(sys, "argv", [subcommand])
     _, settings = parse_arguments(getattr(module, "GROUPS", None) or module.ARGUMENTS, "", flags)
-    recipe = yaml.safe_load((folder / "recipe.yaml").read_text())
+    recipe = yaml.safe_load((nsmc / "recipe.yaml").read_text())
     assert {**settings, "data": None} == {**recipe, "data": None}
     # A folder that only its authors have is not what the card tells others to train on.
     assert settings["data"] in ("nsmc", "multi30k")
@@ -212,8 +216,10 @@ def test_a_classifiers_card_is_its_record(classifier, run_example):
         for split in ("test", "validation")
         for title in ("Accuracy", "F1", "Macro F1")
     ]
-    lines = run_example(card, classifier)
-    assert len(lines) == 2 and all(line.split()[0] in ("negative", "positive") for line in lines)
+    (line,) = run_example(card, classifier)
+    answers = ast.literal_eval(line)
+    assert run["answers"] == [{**answer, "score": round(answer["score"], 2)} for answer in answers]
+    assert len(answers) == 2 and f"\n# {run['answers']}\n" in example(card)
 
 
 def test_a_card_has_the_records_measures_of_trust():
@@ -243,6 +249,13 @@ CHANGES = [
     ("config.json", {"max_position_embeddings": 8}, "| longest text, in tokens | 8 |", "first 8 tokens"),
     ("tokenizer_config.json", {"model_max_length": 8}, "| longest text, in tokens | 8 |"),
     ("run.json", {"seed": 1234567, "parameters": 7654321}, "seed 1234567", "| parameters | 7,654,321 |"),
+    (
+        "run.json",
+        {"made_by": "a.sh"},
+        "[`a.sh`](https://github.com/OWNER/hf_vanilla_transformer/blob/main/a.sh) makes",
+    ),
+    ("run.json", {"rivals": {"about": "Others:", "rows": [{"who": "x", "BLEU": None}]}}, "| who | BLEU |", "| x |  |"),
+    ("metrics.json", {"test": {"baseline": {"accuracy": 0.8788, "spaces": "kept"}}}, "spaces kept | 0.8788 |"),
     ("run.json", {"license": "cc-by-4.0"}, "\nlicense: cc-by-4.0\n", "Weights: cc-by-4.0."),
     ("run.json", {"base_model": "kim/parent"}, "\nbase_model: kim/parent\n", "Its parent is [kim/parent](https://hug"),
     ("run.json", {"data": {"source": "kim/movies", **OTHER_TEST}}, "\n- kim/movies\n", "type: kim/movies\n"),
@@ -250,7 +263,7 @@ CHANGES = [
     ("run.json", {"data": {"made": TRANSLATED}}, "`made`: 1,234 rows (SHA-256 `abc`); `run.json` has their recipe."),
     ("run.json", {"data": {"own": {"rows": 5}}}, "It was trained on further data, `own`: 5 rows."),
     ("run.json", {"parent_model": PARENT}, "`runs/a`, was trained in 2 earlier runs, 1.5 minutes in all"),
-    ("run.json", {"parent_model": PARENT}, "b\\_\\*.txt.", "; Multi30k, for non-commercial use"),
+    ("run.json", {"parent_model": PARENT}, "b\\_\\*.txt.", "; Multi30k, for research and other"),
     ("run.json", {"parent_model": {"name": "a"}}, "the model in `a`, has no record. The command above needs"),
     ("run.json", {"resumed_from": "checkpoint-5"}, " from checkpoint-5 on, seed"),
     ("run.json", {"processes": 4, "device": "cuda"}, "\ntorchrun --nproc_per_node 4 -m hf_vanilla_transformer train-"),
@@ -283,7 +296,8 @@ def test_a_translators_card_is_its_record(translator, run_example):
     assert f'text = "{text}"' in example(card)
     two_vocabularies = AutoConfig.from_pretrained(translator).decoder_vocab_size is not None
     assert ("target_tokenizer" in example(card)) == two_vocabularies
-    assert len(run_example(card, translator)) == 1
+    (line,) = run_example(card, translator)
+    assert read_json(translator / "run.json")["answers"] == [line] and f"# {line}\n" in example(card)
 
 
 def test_nsmc_is_recognised_by_its_test_split(nsmc):
@@ -305,7 +319,7 @@ def test_a_card_claims_nothing_about_other_data(nsmc):
     assert not re.search("naver|film|CC0|영화", card.text, re.IGNORECASE)
     assert "under the licence of its source" in card.text and "has named no licence" in card.text
     assert r"| labels | a\|b, \<b\>\*c\* \# \`d\` e_f \_g\_ |" in card.text and r"Data: my\_\<b\>.csv" in card.text
-    assert f"in classify({json.dumps(texts, ensure_ascii=False)}, truncation=True)" in example(card)
+    assert f"print(classify({json.dumps(texts, ensure_ascii=False)}, truncation=True)" in example(card)
 
 
 def test_a_model_without_a_head_has_no_card(nsmc):

@@ -2,18 +2,40 @@
 
 import pytest
 import torch
+from datasets import Dataset
 from safetensors.torch import load_file, save_file
-from shared import tiny_config
+from shared import LINES, tiny_config
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    Trainer,
+    TrainingArguments,
+    pipeline,
+)
 
 from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
+    VanillaTransformerModel,
+    evaluate,
+    train_classifier,
 )
+from hf_vanilla_transformer.__main__ import COMMANDS
+from hf_vanilla_transformer.data import load_labelled_text, tokenize
+from hf_vanilla_transformer.errors import DataError
+from hf_vanilla_transformer.hub import RecordCallback
+from hf_vanilla_transformer.inference import folder as folder_module
 from hf_vanilla_transformer.inference import load_engine
 from hf_vanilla_transformer.inference.folder import (
+    load_config,
+    load_model,
     load_to_train,
+    load_tokenizer,
     load_tokenizer_to_train,
+    task_of_folder,
 )
+from hf_vanilla_transformer.settings.recipes import RECIPES, recipes_of
+from hf_vanilla_transformer.tasks import TASKS, Task
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
@@ -65,3 +87,64 @@ def test_weights_that_hold_code_are_one_line(tmp_path):
     with pytest.raises(ValueError, match=f"^{tmp_path}: no model can be read here .a file of torch that holds code.$"):
         load_engine(str(tmp_path))
     assert not (tmp_path / "was_here").exists()
+
+
+BERT_NAMES = ["input_ids", "token_type_ids", "attention_mask"]
+
+
+@pytest.mark.parametrize("names", [BERT_NAMES, [*BERT_NAMES, "special_tokens_mask"], ["input_ids"], BERT_NAMES[:2]])
+def test_a_tokenizer_is_saved_with_the_models_inputs(names, tmp_path):
+    """As the vocabularies of BERT are saved, which give `token_type_ids`, too."""
+    tokenizer = train_tokenizer(LINES, vocab_size=29)
+    tokenizer.model_input_names = names
+    tokenizer.save_pretrained(tmp_path / "bert")
+    load_tokenizer(str(tmp_path / "bert")).save_pretrained(tmp_path / "ours")
+    assert AutoTokenizer.from_pretrained(tmp_path / "ours")("가 나").keys() == {"input_ids", "attention_mask"}
+
+
+def test_a_pipeline_takes_a_run_with_the_vocabulary_of_a_bert(tmp_path):
+    """Given as `tokenizer`, of a model that is trained further, or of the user's own Trainer."""
+    tokenizer = train_tokenizer(LINES, vocab_size=29)
+    tokenizer.model_input_names = BERT_NAMES
+    tokenizer.save_pretrained(tmp_path / "bert")
+    rows = Dataset.from_dict({"text": LINES, "label": ["a", "b"] * 30})
+    config = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
+    options = {"data": rows, "text_column": "text", "max_steps": 1, "report_to": "none", "use_cpu": True}
+    run = train_classifier(tokenizer=tmp_path / "bert", config=config, output_dir=tmp_path / "run", **options)
+    tokenizer.save_pretrained(run.folder)
+    further = train_classifier(model=run, output_dir=tmp_path / "further", **options)
+    model = AutoModelForSequenceClassification.from_pretrained(further)
+    arguments = TrainingArguments(str(tmp_path / "own"), max_steps=1, report_to="none", use_cpu=True)
+    tokens = tokenize(load_labelled_text(rows, text_column="text"), tokenizer)["train"]
+    callbacks = [RecordCallback("rows")]
+    Trainer(model, arguments, train_dataset=tokens, processing_class=tokenizer, callbacks=callbacks).train()
+    assert tokenizer.model_input_names == BERT_NAMES
+    for folder in (further.folder, arguments.output_dir):
+        assert pipeline("text-classification", model=folder)("가 나 다")[0]["label"] in ("a", "b")
+
+
+@pytest.mark.parametrize("name", ["nowhere", "./nowhere", "../a/b/nowhere", "/nowhere/else", "~/nowhere", "a/b/c"])
+def test_a_folder_that_is_not_there_is_refused_at_once(name, monkeypatch):
+    """The Hub would be asked, and asked again."""
+    monkeypatch.setattr(folder_module, "load_from", None)
+    for load in (load_config, load_model, task_of_folder, load_engine, evaluate):
+        with pytest.raises(DataError, match="no such folder"):
+            load(name)
+
+
+@pytest.mark.parametrize("use", ["evaluate", "page", "export"])
+def test_a_task_is_offered_to_no_command_that_its_row_does_not_name(use, tmp_path, refused, monkeypatch):
+    """Not because it is no classifier."""
+    task = Task("tagging", "tagger", "VanillaTransformerModel", "token-classification", "Tagging", "train-tagger")
+    monkeypatch.setitem(TASKS, "tagging", task)
+    VanillaTransformerModel(tiny_config()).save_pretrained(tmp_path / "tagger")
+    train_tokenizer(LINES, vocab_size=29).save_pretrained(tmp_path / "tagger")
+    flags = ["--model", tmp_path / "tagger", "--output_dir", tmp_path / "new"]
+    flags += ["--format", "ctranslate2"] if use == "export" else []
+    assert "a tagger" in refused(use, *flags) or use != "export"
+    assert use == "export" or f"tagger: {use} takes no tagger" in refused(use, *flags)
+    assert not (tmp_path / "new").exists()
+
+
+def test_each_recipe_names_its_command():
+    assert {name for command in COMMANDS for name in recipes_of(command)} == {file.stem for file in RECIPES.glob("*")}

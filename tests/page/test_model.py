@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from exports.models import CONFIGS, random_model, save
-from shared import ROOT, tiny_config
+from shared import LINES, ROOT, tiny_config
 
 from hf_vanilla_transformer import modeling_vanilla_transformer
 from hf_vanilla_transformer.inference import Classifier, Translator
@@ -134,6 +134,22 @@ def ids_of_best(tree: list[dict]) -> list[int]:
         assert node["kept"]
         ids.append(node["id"])
     return ids[::-1]
+
+
+@pytest.mark.parametrize(
+    "generation",
+    [
+        {"eos_token_id": [9, 11], "decoder_start_token_id": 5, "max_length": 9, "num_beams": 3, "length_penalty": 0.2},
+        {"eos_token_id": None, "max_new_tokens": 4, "num_beams": 2, "early_stopping": True},
+    ],
+)
+def test_what_generation_config_sets(generation, tmp_path):
+    model = random_model(tiny_config())
+    model.generation_config.update(**generation)
+    folder = save(model, tmp_path / "model")
+    asks = [{"call": "translate", "values": [text]} for text in LINES]
+    (result,) = ask_page([{"folder": folder, "asks": asks}], tmp_path)
+    assert [answer["text"] for answer in result["answers"]] == Translator(folder)(LINES)
 
 
 @pytest.mark.parametrize("name", ["multi30k-de-en", "multi30k-en-de"])

@@ -105,3 +105,15 @@ def test_no_file_needs_the_placeholder(tmp_path):
     words = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider", *files]
     result = subprocess.run(words, cwd=tmp_path / "clone", capture_output=True, encoding="utf-8", check=False)
     assert result.returncode == 0, result.stdout[-3000:]
+
+
+@pytest.mark.parametrize("content", [None, "#!/bin/sh\nexit 127\n", "#!/bin/sh\necho not active >&2; exit 1\n"])
+def test_a_python_that_cannot_be_started_is_not_there(content, tmp_path, monkeypatch):
+    """As pyenv has them, of versions that are not active."""
+    if content is not None:
+        (tmp_path / "python9").write_text(content)
+        (tmp_path / "python9").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    (said,) = release_check.try_installed("python9", tmp_path / "a.whl", release_check.ReleaseArguments())
+    assert said == "a.whl, python9: not tried, there is no python9 that starts"
+    assert release_check.starts(sys.executable)

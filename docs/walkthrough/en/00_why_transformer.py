@@ -1,11 +1,7 @@
-# %% [markdown] source="9501f054"
+# %% [markdown] source="b88c50b6"
 # # 0. Why the Transformer
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/en/blanks/00_why_transformer.ipynb)
-#
-# > **Summary.** Recurrent networks read in order and forget what is far away. The paper's table of cost, sequential
-# > steps and path length, what it claims and what it measured, and where BERT, GPT and T5 come from. The second half
-# > shows the dozen PyTorch operations that the chapters use.
 #
 # In these chapters you build the Transformer of the paper ["Attention Is All You
 # Need"](https://arxiv.org/abs/1706.03762) (Vaswani et al. 2017) from nothing, cell by cell. This chapter says where
@@ -18,31 +14,22 @@
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Set-up: run this and go on
-# In Colab, this downloads the repository and a Korean font; within the repository, it does neither.
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # downloads the repository and a font
     subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
-    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
-# The folder of the repository: from here upwards, the one that has model_cards.
-CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
-if CLONE is None:
-    sys.exit(
-        "Clone the repository, and open the notebook in it: git clone https://github.com/OWNER/hf_vanilla_transformer"
-    )
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # the code of drawings, plots and checks
-import chapter
+    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
+sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
+import chapter  # not found? Open the notebook in a clone: git clone https://github.com/OWNER/hf_vanilla_transformer
 
 
 # %matplotlib inline
-chapter.begin("en")
-MODELS = CLONE / "model_cards"  # trained models
+MODELS, RUNS = chapter.begin("en")  # the folder of trained models, and that of what you make
 
 # %%
 import math
@@ -51,7 +38,7 @@ import drawings
 import pandas as pd
 import torch
 from chapter_plots import plot_lines
-from check import check_answer
+from check import check, check_answer
 from torch import nn
 
 
@@ -74,56 +61,19 @@ for x_t in x:
     h = torch.tanh(x_t @ w + h @ u)
 print(tuple(h.shape))
 
-# %% [markdown] source="f18d9f28"
+# %% [markdown] source="9d0b325d"
 # This has two problems.
 #
 # 1. **It has to wait.** The 50th state needs the 49th. A GPU can do thousands of multiplications at once, in
 #    **parallel**, and a loop makes no use of that.
 # 2. **It forgets what is far away.** Before anything of the first token reaches the end, it passes through 49
 #    states. In each state it is mixed with another token, and the gradient that training needs gets a little
-#    smaller.
+#    smaller. How much smaller is measured at the end of this chapter.
 #
-# Let us measure the second one. A **gradient** says how much the output changes if the input changes a little. We
-# compute how sensitive the last state is to each token, and compare it with the Transformer's **attention**. You
-# will write attention in chapter 3; for now, it is a computation that sees all tokens at once and mixes them.
-# `softmax` and `backward` are explained later in this chapter.
+# The **attention** of the Transformer sees all tokens at once and mixes them (chapter 3). It neither waits nor takes
+# the long way.
 
-
-# %%
-def sensitivity(read):
-    """How large the gradient of the last output is for each token (50,)"""
-    tokens = x.clone().requires_grad_()
-    read(tokens)[-1].sum().backward()
-    return tokens.grad.norm(dim=1).tolist()
-
-
-def recurrent(tokens):
-    states = [torch.zeros(64)]
-    for token in tokens:
-        states.append(torch.tanh(token @ w + states[-1] @ u))
-    return states
-
-
-def attention(tokens):
-    weights = (tokens @ tokens.T / math.sqrt(64)).softmax(dim=-1)  # how much each token looks at each other
-    return weights @ tokens
-
-
-distance = list(range(49, 0, -1))  # distance from the last token
-plot_lines(
-    {"recurrent network": sensitivity(recurrent)[:-1], "attention": sensitivity(attention)[:-1]},
-    distance,
-    title="How sensitive is the last output to each token?",
-    xlabel="distance from the last token",
-    ylabel="size of the gradient",
-    log_scale=True,
-)
-
-
-# %% [markdown] source="8533cc65"
-# In the recurrent network, the gradient gets smaller with distance; note the logarithmic axis. Attention does not
-# depend on distance. Improved recurrent networks such as the LSTM forget less, but they wait all the same.
-#
+# %% [markdown] source="c86634b1"
 # ## Cost, order, distance
 #
 # A network consists of stages called **layers**. Table 1 of the paper compares three properties of each kind of
@@ -145,7 +95,7 @@ d = 512
 costs = {n: {"self-attention": n * n * d / 1e6, "recurrent": n * d * d / 1e6} for n in (30, 512, 4096)}
 pd.DataFrame(costs).rename(columns="length {}".format).round(1)
 
-# %% [markdown] source="aa1d2536"
+# %% [markdown] source="ec6d58f8"
 # Where the sentence is shorter than the dimension, self-attention computes less than a recurrent layer. Most
 # sentences that are translated are shorter.
 #
@@ -171,8 +121,9 @@ pd.DataFrame(costs).rename(columns="length {}".format).round(1)
 # | T5 (2019) | encoder and decoder | fill gaps | answering a text with a text |
 #
 # If you know the original Transformer, you can understand the others. Below is a map of the model that you will
-# build; the numbers are the chapters that build each part. From chapter 2 on, you **write these parts yourself**:
-# you fill in an empty cell and run `check(...)`, which tells you whether it is right, and if not, what is wrong.
+# build; the numbers are the chapters that build each part. You **write these parts yourself**: you fill in an empty
+# cell and run `check(...)`, which tells you whether it is right, and if not, what is wrong. The first blank is in this
+# chapter.
 
 # %%
 drawings.model_map()
@@ -223,16 +174,56 @@ print(
     torch.cat([table, table], dim=1).shape, torch.stack([table, table]).shape
 )  # side by side; stacked in a new dimension
 
-# %% [markdown] source="98255bb4"
+# %% [markdown] source="4fe23169"
 # ### 9. Computing along a dimension: sum, mean, softmax
 #
 # `dim=1` goes through the columns, so there is one result for each row. `-1` is the last dimension. With
-# `keepdim=True`, the dimension stays, with size 1. The **softmax** takes the exponential and divides by the sum:
-# all results are positive, and sum to 1.
+# `keepdim=True`, the dimension stays, with size 1. `amax` gives the largest number.
 
 # %%
-print(table.sum(dim=1), table.mean(dim=1, keepdim=True).shape)
-print(table.softmax(dim=-1))
+print(table.sum(dim=1), table.mean(dim=1, keepdim=True).shape, table.amax(dim=1, keepdim=True))
+
+# %% [markdown] source="3c1e6ee1"
+# ### Write it: `softmax`
+#
+# The **softmax** turns scores into positive numbers that sum to 1. It decides how much attention looks at what
+# (chapter 3), and which token comes next (chapter 6). Take the exponential of each score, and divide by their sum.
+#
+# $$\mathrm{softmax}(x)_i = \frac{e^{x_i}}{\sum_j e^{x_j}}$$
+#
+# Computed as it stands, a score of 1,000 gives $e^{1000}$, which is infinite for the computer, and the result is
+# `nan`, not a number. If the same number is subtracted from all scores, the result does not change (numerator and
+# denominator shrink by the same factor). So **subtract the largest score first**.
+#
+# M is the size of the last dimension, and `...` are the dimensions before it, however many there are.
+
+
+# %% tags=["blank"]
+def softmax(x):  # (..., M)
+    x = x - x.amax(dim=-1, keepdim=True)  # without the largest score (..., M) - (..., 1) -> (..., M)
+    powers = x.exp()  # exponentials (..., M)
+    return powers / powers.sum(dim=-1, keepdim=True)  # divided by their sum (..., M) / (..., 1) -> (..., M)
+
+
+# %%
+check(softmax)
+
+# %% [markdown] source="bda0cfdb"
+# <details><summary>Hint 1</summary>
+#
+# There are three steps, one line each: subtract the largest number, take `exp()`, divide by the sum. All of them go
+# along `dim=-1`.
+#
+# </details>
+# <details><summary>Hint 2</summary>
+#
+# With `keepdim=True` the shape is (..., 1), so that each row has its own: `x.amax(dim=-1, keepdim=True)`.
+#
+# </details>
+
+# %%
+print(softmax(table))
+print(table.softmax(dim=-1))  # PyTorch's
 
 # %% [markdown] source="c74249ef"
 # ### 10. Masking
@@ -279,6 +270,49 @@ loss.backward()
 print(loss.item(), number.grad.item())  # (3 - 1)² and its derivative 2 × (3 - 1)
 with torch.inference_mode():
     print(((number - 0.1 * number.grad - 1) ** 2).item())  # after a small move, it is smaller
+
+# %% [markdown] source="33cd397e"
+# ## How much is forgotten?
+#
+# Now measure what was put off at the beginning. A **gradient** says how much the output changes if the input changes
+# a little. We compute how sensitive the last state of the recurrent network is to each token, and compare it with
+# attention, whose weights come from your `softmax`.
+
+
+# %%
+def sensitivity(read):
+    """How large the gradient of the last output is for each token (50,)"""
+    tokens = x.clone().requires_grad_()
+    read(tokens)[-1].sum().backward()
+    return tokens.grad.norm(dim=1).tolist()
+
+
+def recurrent(tokens):
+    states = [torch.zeros(64)]
+    for token in tokens:
+        states.append(torch.tanh(token @ w + states[-1] @ u))
+    return states
+
+
+def attention(tokens):
+    weights = softmax(tokens @ tokens.T / math.sqrt(64))  # how much each token looks at each other
+    return weights @ tokens
+
+
+distance = list(range(49, 0, -1))  # distance from the last token
+plot_lines(
+    {"recurrent network": sensitivity(recurrent)[:-1], "attention": sensitivity(attention)[:-1]},
+    distance,
+    title="How sensitive is the last output to each token?",
+    xlabel="distance from the last token",
+    ylabel="size of the gradient",
+    log_scale=True,
+)
+
+
+# %% [markdown] source="172d7cfa"
+# In the recurrent network, the gradient gets smaller with distance; note the logarithmic axis. Attention does not
+# depend on distance. Improved recurrent networks such as the LSTM forget less, but they wait all the same.
 
 # %% [markdown] source="cf8504bf"
 # ## In short
@@ -360,33 +394,32 @@ check_answer(
     (lambda it: it.equal(numbers[:, None] + numbers[None, :]), "This is the table of sums, not of products."),
 )
 
-# %% [markdown] source="eecb5ffb"
+# %% [markdown] source="c1479b0a"
 # ### Exercise 2 ★ 5 min
 #
-# Without calling `softmax`, compute the result of `table.softmax(dim=-1)` with `exp` and `sum` alone.
+# Without `@`, make the matrix product `table @ table.T` from broadcasting and `sum`.
 #
 # <details><summary>Hint 1</summary>
 #
-# Take the exponential of all entries, then the sum of each row.
+# The entry (i, j) is the product of rows i and j, entry by entry, added up. For all pairs of rows, let one side be
+# (2, 1, 3) and the other (1, 2, 3).
 #
 # </details>
 # <details><summary>Hint 2</summary>
 #
-# The sums must have the shape (2, 1), so that each row is divided by its own. Use `keepdim=True`.
+# `table[:, None, :] * table[None, :, :]` is (2, 2, 3). Add along the last dimension.
 #
 # </details>
 
 # %% tags=["exercise"]
-exponentials = table.exp()
-by_hand = exponentials / exponentials.sum(dim=-1, keepdim=True)  # softmax (2, 3) / (2, 1) -> (2, 3)
+by_hand = (table[:, None, :] * table[None, :, :]).sum(dim=-1)  # the product (2, 1, 3) * (1, 2, 3) -> (2, 2)
 
 # %%
 check_answer(
     by_hand,
-    table.softmax(dim=-1),
-    (table.exp() / table.exp().sum(), "This divides by the sum of the whole table. Each row must sum to 1."),
-    (table.softmax(dim=0), "The columns sum to 1. Sum along dim=-1."),
-    (table / table.sum(dim=-1, keepdim=True), "The exponential is missing."),
+    table @ table.T,
+    (lambda it: it.equal(table.T @ table), "Columns were multiplied. With rows, the result is (2, 2)."),
+    (lambda it: it.shape == (2, 2, 3), "Not added up yet: sum the last dimension."),
 )
 
 # %% [markdown] source="f200f588"

@@ -1,11 +1,7 @@
-# %% [markdown] source="fe295c75"
+# %% [markdown] source="62fcc170"
 # # 1. Vocabulary
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/en/blanks/01_vocabulary.ipynb)
-#
-# > **Summary.** A model reads numbers, so a text must first become numbers. Words, characters and sub-words are
-# > compared; you merge pairs as BPE does, and train a vocabulary. At the end, two sentences are a padded batch of
-# > ids with its attention mask.
 #
 # From here on, you build the Transformer piece by piece. It has an **encoder**, which reads a text, and a
 # **decoder**, which writes the answer. Run the cells from top to bottom. Where a cell is empty, fill it in, and run
@@ -17,31 +13,22 @@
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Set-up: run this and go on
-# In Colab, this downloads the repository and a Korean font; within the repository, it does neither.
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # downloads the repository and a font
     subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
-    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
-# The folder of the repository: from here upwards, the one that has model_cards.
-CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
-if CLONE is None:
-    sys.exit(
-        "Clone the repository, and open the notebook in it: git clone https://github.com/OWNER/hf_vanilla_transformer"
-    )
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # the code of drawings, plots and checks
-import chapter
+    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
+sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
+import chapter  # not found? Open the notebook in a clone: git clone https://github.com/OWNER/hf_vanilla_transformer
 
 
 # %matplotlib inline
-chapter.begin("en")
-MODELS = CLONE / "model_cards"  # trained models
+MODELS, RUNS = chapter.begin("en")  # the folder of trained models, and that of what you make
 
 # %%
 from collections import Counter
@@ -65,7 +52,7 @@ drawings.model_map(1)
 # put aside as text that was never seen.
 
 # %% tags=["english"]
-lines = (CLONE / "docs" / "walkthrough" / "en" / "lines.txt").read_text(encoding="utf-8").splitlines()
+lines = (MODELS.parent / "docs" / "walkthrough" / "en" / "lines.txt").read_text(encoding="utf-8").splitlines()
 train, test = lines[:200], lines[200:]
 print(f"{len(train)} for training, {len(test)} for testing")
 for review in train[:3]:

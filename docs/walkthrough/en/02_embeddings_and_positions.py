@@ -1,42 +1,29 @@
-# %% [markdown] source="b690bd29"
+# %% [markdown] source="52cd391d"
 # # 2. Embeddings and positions
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/en/blanks/02_embeddings_and_positions.ipynb)
-#
-# > **Summary.** An embedding turns each id into a vector, multiplied by √d as in the paper (§3.4). The sinusoid of
-# > §3.5 is derived, computed in four lines, drawn, and shown to turn a shift into a rotation. You write `Embedding`;
-# > in the package, positions follow the mask, so that padding may stand on either side.
 #
 # In chapter 1, a text became a list of ids. In this chapter each id becomes a vector, to which we add a vector for
 # its position.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Set-up: run this and go on
-# In Colab, this downloads the repository and a Korean font; within the repository, it does neither.
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # downloads the repository and a font
     subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
-    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
-# The folder of the repository: from here upwards, the one that has model_cards.
-CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
-if CLONE is None:
-    sys.exit(
-        "Clone the repository, and open the notebook in it: git clone https://github.com/OWNER/hf_vanilla_transformer"
-    )
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # the code of drawings, plots and checks
-import chapter
+    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
+sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
+import chapter  # not found? Open the notebook in a clone: git clone https://github.com/OWNER/hf_vanilla_transformer
 
 
 # %matplotlib inline
-chapter.begin("en")
-MODELS = CLONE / "model_cards"  # trained models
+MODELS, RUNS = chapter.begin("en")  # the folder of trained models, and that of what you make
 
 # %% tags=["english"]
 import math
@@ -62,7 +49,7 @@ drawings.model_map(2)
 # Turn the two sentences of chapter 1 into ids again.
 
 # %% tags=["english"]
-lines = (CLONE / "docs" / "walkthrough" / "en" / "lines.txt").read_text(encoding="utf-8").splitlines()
+lines = (MODELS.parent / "docs" / "walkthrough" / "en" / "lines.txt").read_text(encoding="utf-8").splitlines()
 tokenizer = train_tokenizer(lines[:200], vocab_size=600)
 sentences = ["What a warm film!", "Winter is cold."]
 batch = tokenizer(sentences, padding=True, pad_to_multiple_of=8, return_tensors="pt")
@@ -347,8 +334,8 @@ print(torch.allclose(states["right"], states["left"], atol=1e-5))
 #
 # Positions can also be learnt, as embeddings are. The paper found almost the same results with both (Table 3, row
 # E). Learnt positions add parameters. The table of sines and cosines can be computed for any length, but the model
-# has not seen positions beyond the lengths of its training, so neither kind works well there (you will try it in
-# chapter 6). That is why, for both kinds, the package raises an error if a text is longer than its setting
+# has not seen positions beyond the lengths of its training, so neither kind works well there (in chapter 6,
+# you will try sines and cosines). That is why, for both kinds, the package raises an error if a text is longer than its setting
 # `max_position_embeddings`.
 
 # %%

@@ -1,11 +1,7 @@
-# %% [markdown] source="89f1dc0e"
+# %% [markdown] source="1ed5147c"
 # # 3. Attention
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/en/blanks/03_attention.ipynb)
-#
-# > **Summary.** Attention (§3.2.1) in five steps: scores, scale, mask, softmax, weighted sum. Each is printed for
-# > three fruits; then you write `ScaledDotProductAttention` and follow two sentences through a trained decoder.
-# > Masks are drawn, and a query whose keys are all masked is computed in three ways.
 #
 # After chapter 2, each token has a vector, but tokens know nothing of each other. The *swing* in "children swing in
 # the park" and the one in "a girl on a swing" have the same embedding, and only the words beside them tell which is
@@ -13,31 +9,22 @@
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Set-up: run this and go on
-# In Colab, this downloads the repository and a Korean font; within the repository, it does neither.
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # downloads the repository and a font
     subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
-    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
-# The folder of the repository: from here upwards, the one that has model_cards.
-CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
-if CLONE is None:
-    sys.exit(
-        "Clone the repository, and open the notebook in it: git clone https://github.com/OWNER/hf_vanilla_transformer"
-    )
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # the code of drawings, plots and checks
-import chapter
+    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
+sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
+import chapter  # not found? Open the notebook in a clone: git clone https://github.com/OWNER/hf_vanilla_transformer
 
 
 # %matplotlib inline
-chapter.begin("en")
-MODELS = CLONE / "model_cards"  # trained models
+MODELS, RUNS = chapter.begin("en")  # the folder of trained models, and that of what you make
 
 # %%
 import math
@@ -177,24 +164,34 @@ my_attention = ScaledDotProductAttention()
 mixed, same_weights = my_attention(query, key, value)
 print(tuple(mixed.shape), torch.allclose(same_weights, weights), torch.allclose(mixed, weights @ value))
 
-# %% [markdown] source="94921d27"
+# %% [markdown] source="1c1de895"
 # ## Why divide by √d_k?
 #
 # The more dimensions, the larger the dot products. For random vectors, their size grows with $\sqrt{d_k}$. If scores
 # differ a lot, the softmax gives almost everything to one key. Then the gradients, which tell in which direction and
-# how far to change the parameters, come close to 0, and learning slows down.
+# how far to change the parameters, come close to 0, and learning slows down. Let us measure the largest weight, and the
+# size of the gradient that comes back through the softmax to the scores.
+
 
 # %%
+def gradient(scores):
+    """How large the gradient is that comes back through the softmax"""
+    scores = scores.clone().requires_grad_()
+    (scores.softmax(dim=1) * torch.randn_like(scores)).sum().backward()
+    return scores.grad.norm(dim=1).mean().item()
+
+
 rows = {}
 for d in (4, 64, 1024):
     dots = (torch.randn(1000, 1, d) * torch.randn(1000, 10, d)).sum(dim=2)  # 1000 queries with 10 keys each
-    largest = [one.softmax(dim=1).max(dim=1).values.mean().item() for one in (dots, dots / math.sqrt(d))]
-    rows[f"d_k = {d}"] = [dots.std().item(), math.sqrt(d), *largest]
-columns = ["deviation of dot products", "√d_k", "largest weight", "after dividing"]
+    measured = [[one.softmax(dim=1).amax(dim=1).mean().item(), gradient(one)] for one in (dots, dots / math.sqrt(d))]
+    rows[f"d_k = {d}"] = [dots.std().item(), math.sqrt(d), *measured[0], *measured[1]]
+columns = ["deviation of dot products", "√d_k", "largest weight", "gradient", "divided: weight", "divided: gradient"]
 pd.DataFrame.from_dict(rows, orient="index", columns=columns).round(2)
 
-# %% [markdown] source="0e02cb0d"
-# With the division, the largest weight hardly changes with the dimension.
+# %% [markdown] source="bab02c22"
+# Without the division, one weight comes close to 1 as the dimension grows, and the gradient vanishes. With it, both
+# hardly change.
 #
 # ## A real model, real sentences
 #

@@ -1,11 +1,7 @@
-# %% [markdown] source="5a8f5ff6"
+# %% [markdown] source="41a7f4f4"
 # # 4. Multi-head attention and feed-forward
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/en/blanks/04_multi_head_and_feed_forward.ipynb)
-#
-# > **Summary.** Heads are a reshape: d columns become h heads of d/h columns, each with an attention of its own. You
-# > write `MultiHeadAttention` (§3.2.2) and `FeedForward` (§3.3), which equal the package's modules. The feed-forward
-# > network is two linear layers, or two convolutions of kernel size 1; ReLU and GELU are drawn.
 #
 # The attention of chapter 3 looks at a sentence in a single way. But there is much to look at in a sentence: who
 # did it, what a word describes, whether there is a *not*. So the Transformer computes several attentions side by
@@ -13,31 +9,22 @@
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Set-up: run this and go on
-# In Colab, this downloads the repository and a Korean font; within the repository, it does neither.
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # downloads the repository and a font
     subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
-    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
-# The folder of the repository: from here upwards, the one that has model_cards.
-CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
-if CLONE is None:
-    sys.exit(
-        "Clone the repository, and open the notebook in it: git clone https://github.com/OWNER/hf_vanilla_transformer"
-    )
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # the code of drawings, plots and checks
-import chapter
+    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
+sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
+import chapter  # not found? Open the notebook in a clone: git clone https://github.com/OWNER/hf_vanilla_transformer
 
 
 # %matplotlib inline
-chapter.begin("en")
-MODELS = CLONE / "model_cards"  # trained models
+MODELS, RUNS = chapter.begin("en")  # the folder of trained models, and that of what you make
 
 # %%
 import math

@@ -1,43 +1,29 @@
-# %% [markdown] source="20608fd6"
+# %% [markdown] source="27438cd5"
 # # 5. Encoder and decoder
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/en/blanks/05_encoder_and_decoder.ipynb)
-#
-# > **Summary.** Residuals, layer norm, post-norm and pre-norm, dropout, cross-attention. You write the layers, the
-# > stacks and `Transformer`, and load the package's trained weights into it: its logits equal those of the
-# > classifier and of the translator, and it translates. Then gradients by depth are measured, and parameters
-# > counted.
 #
 # By now you have embeddings, positions, multi-head attention and the feed-forward network. In this chapter you stack
 # them into the whole model, put trained weights into it, and **translate with the model that you built**.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Set-up: run this and go on
-# In Colab, this downloads the repository and a Korean font; within the repository, it does neither.
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # downloads the repository and a font
     subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
-    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
-# The folder of the repository: from here upwards, the one that has model_cards.
-CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
-if CLONE is None:
-    sys.exit(
-        "Clone the repository, and open the notebook in it: git clone https://github.com/OWNER/hf_vanilla_transformer"
-    )
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # the code of drawings, plots and checks
-import chapter
+    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
+sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
+import chapter  # not found? Open the notebook in a clone: git clone https://github.com/OWNER/hf_vanilla_transformer
 
 
 # %matplotlib inline
-chapter.begin("en")
-MODELS = CLONE / "model_cards"  # trained models
+MODELS, RUNS = chapter.begin("en")  # the folder of trained models, and that of what you make
 
 # %%
 import drawings
@@ -63,7 +49,7 @@ Embedding, MultiHeadAttention, FeedForward = mine(
 # %%
 drawings.model_map(5)
 
-# %% [markdown] source="b3e53417"
+# %% [markdown] source="2ab1e5a8"
 # ## Residual connections and layer normalization
 #
 # The more layers are stacked, the harder training gets. So two things are done around each attention and each
@@ -73,16 +59,61 @@ drawings.model_map(5)
 #   while a layer has learnt nothing yet, its input gets through.
 # - **Layer normalization**: each token's vector gets the mean 0 and the variance 1. Then each column is multiplied
 #   by a learnt number, and another one is added. Before training, these are 1 and 0.
+#
+# ### Write it: `LayerNorm`
+#
+# As an equation, with the mean $\mu$ and the variance $\sigma^2$ of the D columns of one token:
+#
+# $$\mathrm{LayerNorm}(x) = \gamma \, \frac{x - \mu}{\sqrt{\sigma^2 + \epsilon}} + \beta$$
+#
+# The small number $\epsilon$ (eps) keeps us from dividing by 0. $\gamma$ and $\beta$ are learnt, one number for each
+# column. As in PyTorch, their names are `weight` and `bias`. A tensor in `nn.Parameter` becomes a parameter, which
+# training changes.
+
+
+# %% tags=["blank"]
+class LayerNorm(nn.Module):
+    def __init__(self, d_model, eps=1e-5):
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(d_model))  # γ: multiplies each column; starts at 1 (D,)
+        self.bias = nn.Parameter(torch.zeros(d_model))  # β: is added to each column; starts at 0 (D,)
+
+    def forward(self, x):  # (..., D)
+        mean = x.mean(dim=-1, keepdim=True)  # the mean of each token (..., 1)
+        variance = x.var(dim=-1, unbiased=False, keepdim=True)  # the variance of each token, divided by D (..., 1)
+        normed = (x - mean) / (variance + self.eps).sqrt()  # mean 0, variance 1 (..., D)
+        return normed * self.weight + self.bias  # times γ, plus β (..., D)
+
+
+# %%
+check(LayerNorm)
+
+# %% [markdown] source="c642e678"
+# <details><summary>Hint 1</summary>
+#
+# Mean and variance are taken over the last dimension. With `keepdim=True` they are (..., 1), so that each token has
+# its own.
+#
+# </details>
+# <details><summary>Hint 2</summary>
+#
+# The variance is `x.var(dim=-1, unbiased=False, keepdim=True)`: `unbiased=False` divides by D, not by D - 1. Add eps
+# inside the square root.
+#
+# </details>
+
+# %% [markdown] source="47c03933"
+# Put in two vectors, one a hundred times as large as the other, and compare with PyTorch's `nn.LayerNorm`.
 
 # %%
 x = torch.tensor([[1.0, 2.0, 3.0, 6.0], [100.0, 200.0, 300.0, 600.0]])
-by_hand = (x - x.mean(dim=1, keepdim=True)) / (x.var(dim=1, unbiased=False, keepdim=True) + 1e-5).sqrt()
-print(by_hand)
-print(torch.allclose(by_hand, nn.LayerNorm(4, eps=1e-5)(x), atol=1e-6))
+with torch.no_grad():
+    print(LayerNorm(4)(x))
+    print(torch.allclose(LayerNorm(4)(x), nn.LayerNorm(4)(x), atol=1e-6))
 
-# %% [markdown] source="8702d767"
-# Two vectors, one a hundred times as large as the other, became the same. Only the relative differences between
-# columns remain. The small number `1e-5`, which keeps us from dividing by 0, is called eps.
+# %% [markdown] source="a51d27b5"
+# Both became the same. Only the relative differences between columns remain.
 #
 # > *The Annotated Transformer and pytorch-transformer* divide by n-1 instead of n in the variance, and add eps
 # > outside the square root. In this package, that is `layer_norm_type="unbiased_std"`.
@@ -162,11 +193,11 @@ for module in (Dropout(0.25), nn.Dropout(0.25)):
     dropped = module(torch.ones(8))
     print(type(module).__name__, dropped, f"mean of many: {module(torch.ones(100_000)).mean():.2f}")
 
-# %% [markdown] source="136aa815"
+# %% [markdown] source="46256a79"
 # ## Write it: `EncoderLayer`
 #
-# Both trained models of this repository are pre-norm, so yours is, too. Each sub-layer normalizes, computes, passes
-# through dropout, and adds to its input.
+# The paper has post-norm, but both trained models of this repository are pre-norm, so yours is, too. Each sub-layer
+# normalizes, computes, passes through dropout, and adds to its input.
 
 # %%
 drawings.encoder_layer()
@@ -176,9 +207,9 @@ drawings.encoder_layer()
 class EncoderLayer(nn.Module):
     def __init__(self, d_model, heads, ffn_dim, dropout=0.1):
         super().__init__()
-        self.self_attention_norm = nn.LayerNorm(d_model)
+        self.self_attention_norm = LayerNorm(d_model)
         self.self_attention = MultiHeadAttention(d_model, heads)
-        self.feed_forward_norm = nn.LayerNorm(d_model)
+        self.feed_forward_norm = LayerNorm(d_model)
         self.feed_forward = FeedForward(d_model, ffn_dim)
         self.dropout = Dropout(dropout)
 
@@ -220,7 +251,7 @@ x = Embedding(len(reviews_tokenizer), 192)(batch["input_ids"])
 memory = EncoderLayer(192, heads=3, ffn_dim=768)(x, source_mask)
 print(tuple(batch["input_ids"].shape), "->", tuple(x.shape), "->", tuple(memory.shape))
 
-# %% [markdown] source="ecd4708b"
+# %% [markdown] source="09586020"
 # ## Write it: `DecoderLayer`, and cross-attention
 #
 # The encoder reads the source; the decoder writes the answer, token by token. A decoder layer has two attentions.
@@ -229,7 +260,8 @@ print(tuple(batch["input_ids"].shape), "->", tuple(x.shape), "->", tuple(memory.
 # 2. **Cross-attention** looks at the source. Its queries come from the decoder, its keys and values from the
 #    encoder's output.
 #
-# Both are the same class, `MultiHeadAttention`. They differ only in what they get as keys and values.
+# Both are the same class, `MultiHeadAttention`. They differ in two things: what they get as keys and values, and the
+# mask. In self-attention it hides the tokens that follow (causal mask), in cross-attention the padding of the source.
 
 # %%
 drawings.decoder_layer()
@@ -239,11 +271,11 @@ drawings.decoder_layer()
 class DecoderLayer(nn.Module):
     def __init__(self, d_model, heads, ffn_dim, dropout=0.1):
         super().__init__()
-        self.self_attention_norm = nn.LayerNorm(d_model)
+        self.self_attention_norm = LayerNorm(d_model)
         self.self_attention = MultiHeadAttention(d_model, heads)
-        self.cross_attention_norm = nn.LayerNorm(d_model)
+        self.cross_attention_norm = LayerNorm(d_model)
         self.cross_attention = MultiHeadAttention(d_model, heads)
-        self.feed_forward_norm = nn.LayerNorm(d_model)
+        self.feed_forward_norm = LayerNorm(d_model)
         self.feed_forward = FeedForward(d_model, ffn_dim)
         self.dropout = Dropout(dropout)
 
@@ -333,7 +365,7 @@ class Encoder(nn.Module):
         self.embedding = Embedding(vocab_size, d_model)
         self.dropout = Dropout(dropout)
         self.layers = nn.ModuleList(EncoderLayer(d_model, heads, ffn_dim, dropout) for _ in range(layers))
-        self.norm = nn.LayerNorm(d_model)
+        self.norm = LayerNorm(d_model)
 
     def forward(self, ids, mask):  # (B, S), (B, 1, 1, S)
         x = self.dropout(self.embedding(ids))  # (B, S, D)
@@ -372,7 +404,7 @@ class Decoder(nn.Module):
         self.embedding = Embedding(vocab_size, d_model)
         self.dropout = Dropout(dropout)
         self.layers = nn.ModuleList(DecoderLayer(d_model, heads, ffn_dim, dropout) for _ in range(layers))
-        self.norm = nn.LayerNorm(d_model)
+        self.norm = LayerNorm(d_model)
 
     def forward(self, ids, memory, source_mask):  # (B, T), (B, S, D), (B, 1, 1, S)
         x = self.dropout(self.embedding(ids))  # (B, T, D)
@@ -451,10 +483,62 @@ start = torch.full((2, 1), reviews_tokenizer.bos_token_id)
 logits = my_classifier(batch["input_ids"], is_token, start)
 print(tuple(batch["input_ids"].shape), tuple(start.shape), "->", tuple(logits.shape))
 
-# %% [markdown] source="2b268f1a"
-# This is the Transformer, built from nothing but `nn.Linear`, `nn.Embedding` and `nn.LayerNorm`. All of the
-# repository's answers are together in [my_transformer.py](my_transformer.py).
+# %% [markdown] source="e8f30b7d"
+# This is the Transformer, built from nothing but `nn.Linear` and `nn.Embedding`. All of the repository's answers are
+# together in [my_transformer.py](my_transformer.py).
 #
+# ## Tied embeddings
+#
+# A translator has three tables of (V, D): the encoder's embedding, the decoder's embedding, and the matrix of the
+# last linear layer. In the paper, all three are **one table** (weight tying, §3.4). That is possible where source and
+# target have one vocabulary.
+#
+# A row of the last linear layer decides the logit of one token: the larger its dot product with the decoder's output,
+# the larger the logit. A row of the embedding is the vector of one token, too, so what is learnt in one place helps
+# in the other. And the model has far fewer parameters. Here is another reason to start the embedding with small
+# numbers, of standard deviation $1/\sqrt{d}$, and to multiply by $\sqrt{d}$ (chapter 2): the same table must be small
+# where it makes logits, and large where positions are added.
+#
+# ### Write it: `tie_embeddings`
+#
+# Tying does not copy values: all places **point to the same parameter**. Copies would become different in training.
+# The last linear layer of a classifier has two rows and cannot be tied. For it, `head=False` ties the two embeddings
+# alone.
+
+
+# %% tags=["blank"]
+def tie_embeddings(model, head=True):
+    table = model.encoder.embedding.tokens.weight  # the encoder's table (V, D)
+    model.decoder.embedding.tokens.weight = table  # the decoder points to the same table
+    if head:
+        model.head.weight = table  # so does the last linear layer (V, D)
+    return model
+
+
+# %%
+check(tie_embeddings)
+
+# %% [markdown] source="2877ca94"
+# <details><summary>Hint 1</summary>
+#
+# The table is in `embedding.tokens.weight`. Assign a parameter, and that place points to the same parameter.
+#
+# </details>
+# <details><summary>Hint 2</summary>
+#
+# `model.decoder.embedding.tokens.weight = table`. With `table.clone()` or `copy_`, you get another table with the same
+# values. Return the model at the end.
+#
+# </details>
+
+# %%
+sizes = {"d_model": 128, "heads": 4, "ffn_dim": 1024, "encoder_layers": 4, "decoder_layers": 4}
+my_translator = Transformer(len(tokenizer), **sizes, head=nn.Linear(128, len(tokenizer)))
+before = sum(parameter.numel() for parameter in my_translator.parameters())
+tie_embeddings(my_translator)
+print(f"parameters: {before:,}, tied {sum(parameter.numel() for parameter in my_translator.parameters()):,}")
+
+# %% [markdown] source="c27c79b9"
 # ## Trained weights in your model
 #
 # Is your model right? It is if, with the weights that the package trained, it gives the same answers as the
@@ -488,6 +572,7 @@ def my_weights(package_model):
 
 
 classifier = load_model(str(MODELS / "nsmc-small")).eval()
+tie_embeddings(my_classifier, head=False)  # encoder and decoder of nsmc-small have one table, too
 print(my_classifier.load_state_dict(my_weights(classifier)))
 
 
@@ -508,8 +593,6 @@ assert torch.allclose(ours, theirs, rtol=0, atol=1e-6)
 # They are equal! Now the translator. This time there are logits for 6,000 tokens at each position.
 
 # %%
-sizes = {"d_model": 128, "heads": 4, "ffn_dim": 1024, "encoder_layers": 4, "decoder_layers": 4}
-my_translator = Transformer(len(tokenizer), **sizes, head=nn.Linear(128, len(tokenizer)))
 print(my_translator.load_state_dict(my_weights(translator)))
 my_translator.double().eval(), translator.double()
 with torch.inference_mode():
@@ -580,7 +663,7 @@ plot_lines(
 for name, values in norms.items():
     print(f"{name}: first layer {values[0]:.3f}, last {values[-1]:.3f}, ratio {values[-1] / values[0]:.1f}")
 
-# %% [markdown] source="fdd3a6c6"
+# %% [markdown] source="0b04245f"
 # In post-norm, gradients are much larger near the output. If weights are changed a lot from the start, training is
 # unstable; so the learning rate, which sets how far one step goes, is raised slowly (the warm-up of chapter 6; Xiong
 # et al. 2020). In pre-norm, they differ by a factor of about two.
@@ -596,18 +679,17 @@ for name, values in norms.items():
 # | positions that do not count padding; 0 for rows that see nothing | the same answer wherever the padding is | 2, 3 |
 # | a cache for generating; several implementations of attention | speed | 6 |
 # | settings such as `norm_first` and `position_embedding_type` | to build the models of all tutorials | 2 to 5 |
-# | embeddings shared with the last linear layer | fewer parameters, as in the paper (§3.4) | 5 |
 # | saving and loading, checks of inputs | so that others can use it | 9 |
 
-# %% [markdown] source="6ddfa4bb"
+# %% [markdown] source="6ce84671"
 # ## In short
 #
 # - Each sub-layer adds its result to its input (residual connection), and vectors are brought to one size (layer
 #   norm).
 # - In pre-norm, gradients reach all layers about equally. Post-norm needs a warm-up.
 # - A decoder looks at what it wrote through a causal mask, and at the source by cross-attention.
-# - You wrote `Dropout`, `EncoderLayer`, `DecoderLayer`, `Encoder`, `Decoder` and `Transformer`. With trained
-#   weights, it gives the logits of the package.
+# - You wrote `LayerNorm`, `Dropout`, both layers, `Encoder`, `Decoder`, `Transformer` and `tie_embeddings`. With
+#   trained weights, your model gives the logits of the package.
 #
 # **To think about.** BERT has an encoder only, GPT a decoder only. Without an encoder, which part of a decoder layer
 # is of no use? Where would such a model get the source of a translation?

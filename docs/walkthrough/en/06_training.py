@@ -1,12 +1,7 @@
-# %% [markdown] source="66502053"
+# %% [markdown] source="49f8b997"
 # # 6. Training
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/en/blanks/06_training.ipynb)
-#
-# > **Summary.** Your own Transformer learns to copy sequences. You write the shift of labels, label smoothing, the
-# > loss, the Noam schedule, greedy decoding and one training step. One table shows what is lost without positions,
-# > the causal mask, residuals or warm-up. At the end, the package's `generate` with its cache gives the same tokens
-# > from your weights, in less time.
 #
 # The model of chapter 5 translated with weights that somebody else had trained. The weights of a new model are
 # random numbers, and it knows nothing. In this chapter, you **train** the **`Transformer` that you wrote**, from
@@ -15,31 +10,22 @@
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Set-up: run this and go on
-# In Colab, this downloads the repository and a Korean font; within the repository, it does neither.
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # downloads the repository and a font
     subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
-    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
-# The folder of the repository: from here upwards, the one that has model_cards.
-CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
-if CLONE is None:
-    sys.exit(
-        "Clone the repository, and open the notebook in it: git clone https://github.com/OWNER/hf_vanilla_transformer"
-    )
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # the code of drawings, plots and checks
-import chapter
+    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
+sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
+import chapter  # not found? Open the notebook in a clone: git clone https://github.com/OWNER/hf_vanilla_transformer
 
 
 # %matplotlib inline
-chapter.begin("en")
-MODELS = CLONE / "model_cards"  # trained models
+MODELS, RUNS = chapter.begin("en")  # the folder of trained models, and that of what you make
 
 # %%
 import math
@@ -83,7 +69,7 @@ labels = random_sequences(2)
 print(labels)
 
 
-# %% [markdown] source="e49d619a"
+# %% [markdown] source="ed1c6474"
 # Make a small model of the classes of chapter 5. Its last linear layer gives a score to each of 11 ids: the nine
 # symbols, padding and the start token.
 
@@ -160,7 +146,7 @@ padded = torch.tensor([[5, 3, 8, -100, -100]])
 print(shift_right(padded))
 assert shift_right(padded).equal(modeling.shift_tokens_right(padded, PAD, START))
 
-# %% [markdown] source="2564b562"
+# %% [markdown] source="e2cea54c"
 # > In *The Annotated Transformer*, `Batch` cuts the answer into `tgt[:, :-1]` and `tgt[:, 1:]`, because its first
 # > token serves as the start token. Here, answers have no start token; it is added when the input is made.
 #
@@ -174,7 +160,7 @@ assert shift_right(padded).equal(modeling.shift_tokens_right(padded, PAD, START)
 # %%
 model.eval()
 with torch.inference_mode():
-    logits = model(labels, labels != PAD, shift_right(labels))  # (sentence, position, symbol)
+    logits = model(labels, labels != PAD, shift_right(labels))  # (sentence, position, id)
 probabilities = logits.softmax(dim=-1)
 of_the_answer = probabilities.gather(-1, labels.unsqueeze(-1))
 by_hand = -of_the_answer.log().mean()
@@ -190,7 +176,7 @@ assert torch.allclose(by_hand, by_torch)
 # %%
 print(f"log 11 = {math.log(SYMBOLS):.4f}")
 
-# %% [markdown] source="a6c5aab9"
+# %% [markdown] source="2e97153d"
 # > The `Generator` of *The Annotated Transformer* computes the logarithm of the softmax (log-softmax) as well. Here,
 # > logits are returned; `logits.log_softmax(-1)` are the same numbers.
 #
@@ -199,6 +185,10 @@ print(f"log 11 = {math.log(SYMBOLS):.4f}")
 # A model that is told to give the answer the probability 1 becomes overconfident. **Label smoothing** takes a
 # little of the answer's probability (0.1 in §5.4 of the paper) and divides it evenly among the other tokens. Call
 # these probabilities, which the model is to match, the **target distribution**. There is one row for each token.
+#
+# Which tokens share it differs. In the paper that proposed the method (Szegedy et al. 2016), all V tokens do, the
+# answer included; in *The Annotated Transformer*, the tokens that are neither the answer nor padding. Here, we follow
+# the latter.
 
 # %% [markdown] source="beb9379c"
 # ### Write it: `smoothed_targets`
@@ -357,12 +347,15 @@ curves = {
 }
 plot_lines(curves, range(1, 20001), title="Noam schedule", xlabel="step", ylabel="learning rate")
 
-# %% [markdown] source="32302c0a"
-# At first, weights are random, and so gradients cannot be trusted. Large steps would be hard to undo, so training
-# starts slowly.
-#
+# %% [markdown] source="a8d27dbb"
 # The **optimizer** changes the weights, by their gradients and the learning rate. We use Adam with the settings of
-# the paper. The **schedule** sets the learning rate of each step; `LambdaLR` makes one from your function. The
+# the paper. Adam divides each gradient by the root of the **mean of its squares** (its second moment), so that all
+# parameters take steps of similar size. In the first steps, this mean is estimated from a few gradients only, and the
+# quotient varies widely (Liu et al. 2020). In post-norm, moreover, gradients near the output are large from the
+# start (chapter 5). So the learning rate starts small. Later in this chapter, you leave the warm-up out and see
+# whether it is necessary.
+#
+# The **schedule** sets the learning rate of each step; `LambdaLR` makes one from your function. The
 # commands of this package use `inverse_sqrt` of transformers instead, which is given the rate at the end of the
 # warm-up, the peak. Are the two curves the same?
 
@@ -505,8 +498,60 @@ check(training_step)
 #
 # </details>
 
-# %% [markdown] source="5b91bbaa"
-# Training repeats this function. Each batch is 64 new rows of ten symbols. Every 100 steps, the model copies 200
+# %% [markdown] source="e5a79884"
+# ## First, memorize one batch
+#
+# Do not start with a long training. First, let the model see **one batch** again and again, until it knows it by
+# heart (overfit one batch). Any model should be able to do that, so the loss must get close to 0. If it does not,
+# something is wrong: the model, the loss or the step. It takes seconds to find out. Do this first with every new
+# model.
+#
+# ### Write it: `overfit`
+#
+# Switch off what keeps the model from memorizing: dropout, by `model.eval()`, and label smoothing, which is set to 0.
+# Keep the learning rate constant (`ConstantLR`). Return the losses of all steps as a list.
+
+
+# %% tags=["blank"]
+def overfit(model, source, labels, steps, rate=1e-3):  # (B, S), (B, T)
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate)  # Adam; it is made once
+    scheduler = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=1.0)  # the same rate at each step
+    model.eval()  # without dropout
+    losses = [training_step(model, optimizer, scheduler, source, labels, smoothing=0.0) for _ in range(steps)]
+    return losses  # the loss of each step
+
+
+# %%
+check(overfit)
+
+# %% [markdown] source="8f6cd636"
+# <details><summary>Hint 1</summary>
+#
+# Call your `training_step` `steps` times, and collect the losses that it returns. With a new optimizer in each step,
+# the means that Adam has gathered would be lost.
+#
+# </details>
+# <details><summary>Hint 2</summary>
+#
+# `torch.optim.Adam(model.parameters(), lr=rate)`, `torch.optim.lr_scheduler.ConstantLR(optimizer, factor=1.0)` and
+# `training_step(..., smoothing=0.0)`.
+#
+# </details>
+
+# %%
+torch.manual_seed(0)
+model, batch = small_transformer(), random_sequences(8)
+losses = overfit(model, batch, batch, steps=100)
+memorized = (greedy(model, batch, LENGTH)[:, 1:] == batch).all(dim=1).float().mean().item()
+print(f"first loss {losses[0]:.2f}, last loss {losses[-1]:.2f}, copied of this batch {memorized:.0%}")
+
+# %% [markdown] source="84a9a4e6"
+# Model, loss and step fit together. But the model knows eight rows by heart; it has not learnt to copy. Now train on
+# a new batch in each step.
+#
+# ## Training on new batches
+#
+# Training repeats `training_step`. Each batch is 64 new rows of ten symbols. Every 100 steps, the model copies 200
 # new rows, and we count those that are right from the first symbol to the last. The model computes on the device of
 # its input: if you have a GPU, it is enough to add `.to("cuda")` to the model and the batches.
 
@@ -540,10 +585,11 @@ losses = train(model, steps=300)
 # %%
 plot_lines({"training loss": losses}, range(1, 301), title="Learning to copy", xlabel="step", ylabel="loss")
 
-# %% [markdown] source="701a846a"
-# After 300 steps, it copies almost everything. All of this was done by the model and the functions that you wrote.
-# The loss does not go to 0 because of label smoothing: even for a model that matches the target distribution
-# exactly, it is the entropy of that distribution (once 0.9, nine times 0.1/9). Dropout adds a little.
+# %% [markdown] source="7fbd5dca"
+# After 300 steps, it copies almost everything. You wrote the model, the loss and the training.
+# The loss does not go to 0 because of label smoothing. The target distribution has 0.9 for the answer and 0.1/9 for
+# each of the nine others. Even if the model's probabilities are the same, the loss is not 0 but the **entropy** of
+# that distribution. Dropout adds a little.
 
 # %%
 print(f"the least loss {-(0.9 * math.log(0.9) + 0.1 * math.log(0.1 / 9)):.3f}")
@@ -556,24 +602,14 @@ print("output:", greedy(model.eval(), source, LENGTH)[0].tolist())
 # %%
 copied = copy_accuracy(model, 500)
 print(f"{copied:.1%}")
-assert copied > 0.95
+torch.save(model.state_dict(), RUNS / "my_copier.pt")  # chapter 10 looks inside
 
-# %% [markdown] source="45bd0607"
-# How much does it matter that embeddings start with a standard deviation of $1/\sqrt{d}$, as chapter 2 has it?
-# Train the same model for 100 steps from a standard deviation of 1, the default of `nn.Embedding`.
-
-# %%
-torch.manual_seed(0)
-large = small_transformer()
-for stack in (large.encoder, large.decoder):
-    nn.init.normal_(stack.embedding.tokens.weight, std=1.0)
-print(f"last loss {train(large, 100, show=False)[-1]:.3f}, copied {copy_accuracy(large):.1%}")
-
-# %% [markdown] source="42a6f923"
+# %% [markdown] source="51a965ab"
 # ## Leaving things out, one at a time
 #
 # Is everything that you have learnt necessary? Leave things out, one at a time, and train for 100 steps. The rest
-# stays as it is. Such an experiment is called an **ablation**. Let us see how each is left out.
+# stays as it is. Such an experiment is called an **ablation**. A single result may be chance, so each training is done
+# three times, with another **seed** of the random numbers. Let us see how each is left out.
 #
 # To leave out the **positional encoding**, set the table of positions in both `Embedding` to 0.
 
@@ -628,67 +664,109 @@ def without_residuals(model):
     return model
 
 
-# %% [markdown] source="a9a75afb"
-# To leave out the **warm-up**, remove the rising term of equation 3. The first step has the largest rate.
+# %% [markdown] source="22db836f"
+# To leave out the **small start**, begin with embeddings of standard deviation 1, the default of `nn.Embedding`, in
+# place of the $1/\sqrt{d}$ of chapter 2.
 
 
 # %%
-def without_warmup(step, d_model, warmup):
-    return d_model**-0.5 * step**-0.5
+def without_small_start(model):
+    for stack in (model.encoder, model.decoder):
+        nn.init.normal_(stack.embedding.tokens.weight, std=1.0)
+    return model
 
 
-# %% [markdown] source="66931da7"
-# Now train them all. The random numbers at the start are the same each time.
+# %% [markdown] source="20b069cd"
+# Now train them all. The loss is the mean of the last ten steps; below each seed is the share that is copied.
 
 
-# %%
-def after_100_steps(change=lambda model: model, rate=noam, layers=1):
-    torch.manual_seed(0)
-    model = change(small_transformer(layers))
-    losses = train(model, 100, rate, show=False)
-    return {"last loss": sum(losses[-10:]) / 10, "copied": copy_accuracy(model)}
+# %% tags=["varies"]
+def three_runs(change=lambda model: model, rate=noam, steps=100, layers=1):
+    ends, copied = [], {}
+    for seed in range(3):
+        torch.manual_seed(seed)
+        model = change(small_transformer(layers))
+        ends += train(model, steps, rate, show=False)[-10:]
+        copied[f"seed {seed}"] = copy_accuracy(model)
+    return {"last loss": sum(ends) / len(ends), **copied}
 
 
 results = pd.DataFrame(
     {
-        "nothing": after_100_steps(),
-        "positions": after_100_steps(without_positions),
-        "causal mask": after_100_steps(without_causal_mask),
-        "residuals": after_100_steps(without_residuals),
-        "warm-up": after_100_steps(rate=without_warmup),
+        "nothing": three_runs(),
+        "positions": three_runs(without_positions),
+        "causal mask": three_runs(without_causal_mask),
+        "residuals": three_runs(without_residuals),
+        "small start": three_runs(without_small_start),
     }
 ).T.rename_axis("left out")
-results.round(3)
+results.round(2)
 
 
-# %% [markdown] source="94d54aeb"
+# %% [markdown] source="23b7ffc2"
 # - Without positions, the model knows which symbols there are, but not their order. It copies nothing.
 # - Without the causal mask, the loss in training is small: the model copies the answer, which stands one position
 #   ahead. But when it generates, nothing stands there, and it copies nothing. **A small loss does not mean that
 #   much was learnt.**
-# - Without residuals, even a model with a single layer in each stack learns more slowly.
-# - Without warm-up, the first steps are too large, and after 100 of them the model does no better than guessing.
+# - Without residuals, even a model with a single layer in each stack copies nothing after 100 steps.
+# - With embeddings that start at a standard deviation of 1, embeddings times √d drown the positions, and 100 steps are
+#   not enough to learn the order.
+#
+# ## Why a warm-up?
+#
+# To leave out the warm-up alone, **keep the peak of the learning rate**, and start with it. After the warm-up, both
+# schedules are the same.
+
 
 # %%
-copied = results["copied"]
-assert copied["nothing"] > 0.9 > copied["residuals"]
-assert copied[["positions", "causal mask", "warm-up"]].max() < 0.1
-assert (
-    results.loc["causal mask", "last loss"] < results.loc["nothing", "last loss"] + 0.1
-)  # by its loss, it seems to have learnt well
+def without_warmup(step, d_model, warmup):
+    return noam(max(step, warmup), d_model, warmup)
 
-# %% [markdown] source="05749e76"
-# With two layers in each stack, the model without residuals copies nothing at all.
+
+# %% [markdown] source="8ac8d3de"
+# Your model is pre-norm. Let us compare it with one that is post-norm, as in the paper: as drawn in chapter 5, it
+# normalizes after the addition, and has no norm at the end.
+
+
+# %%
+class PostNormEncoderLayer(EncoderLayer):
+    def forward(self, x, mask):
+        x = self.self_attention_norm(x + self.dropout(self.self_attention(x, x, x, mask)[0]))
+        return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
+
+
+class PostNormDecoderLayer(DecoderLayer):
+    def forward(self, x, memory, causal, source_mask):
+        x = self.self_attention_norm(x + self.dropout(self.self_attention(x, x, x, causal)[0]))
+        x = self.cross_attention_norm(x + self.dropout(self.cross_attention(x, memory, memory, source_mask)[0]))
+        return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
+
+
+def post_norm(model):
+    for stack, layer in ((model.encoder, PostNormEncoderLayer), (model.decoder, PostNormDecoderLayer)):
+        stack.layers = nn.ModuleList(layer(64, heads=4, ffn_dim=128) for _ in stack.layers)
+        stack.norm = nn.Identity()
+    return model
+
 
 # %% tags=["varies"]
-two_layers = pd.DataFrame(
-    {"with": after_100_steps(layers=2), "without": after_100_steps(without_residuals, layers=2)}
-).T.rename_axis("residuals")
-assert two_layers.loc["with", "copied"] > 0.7
-assert two_layers.loc["without", "copied"] < 0.1
-two_layers.round(3)
+warmup = pd.DataFrame(
+    {
+        ("pre-norm", "yes"): three_runs(steps=150, layers=2),
+        ("pre-norm", "no"): three_runs(rate=without_warmup, steps=150, layers=2),
+        ("post-norm", "yes"): three_runs(post_norm, steps=150, layers=2),
+        ("post-norm", "no"): three_runs(post_norm, without_warmup, steps=150, layers=2),
+    }
+).T.rename_axis(["norm", "warm-up"])
+warmup.round(2)
 
-# %% [markdown] source="1dffb0d9"
+# %% [markdown] source="e5cf776d"
+# The peak is the same, and so is the rate after the warm-up. But without warm-up, the post-norm model copies nothing
+# in any of three runs. The pre-norm model learns without it, only more slowly. In post-norm, the two causes named above
+# come together: gradients near the output are large from the start, and Adam divides them by a mean that it has
+# estimated from a few gradients only. The first steps carry the parameters too far, and they do not come back (Xiong
+# et al. 2020).
+#
 # A command trains on the same task, with a slightly larger model (2 + 2 layers, `d_model` 128).
 #
 # ```sh
@@ -705,8 +783,72 @@ two_layers.round(3)
 # Because of the causal mask, the keys and values of earlier tokens do not change, whatever follows. If they are kept
 # in a **cache**, only the new token has to be computed. `generate` of transformers does that.
 #
-# To compare, we need a model of the package with the same weights. In chapter 5, the package's weights went into
-# your model. Now **your weights go into the package's model**, whose settings give it the structure of yours.
+# ### Write it: `cached_attention`
+#
+# Self-attention with a cache gets the vector (B, 1, D) of **the new token alone**. It computes query, key and value
+# of that token, appends key and value to the cache, and looks with one query at all keys so far. There are no tokens
+# behind it yet, so no mask is needed.
+#
+# `attention` is a `MultiHeadAttention` of chapter 4. `cache` is a `dict`, empty at first; `"key"` and `"value"` hold
+# two tensors (B, H, T, K). T is the number of tokens written so far.
+
+
+# %% tags=["blank"]
+def cached_attention(attention, x, cache):  # MultiHeadAttention, (B, 1, D), dict
+    query = attention.split(attention.q_proj(x))  # query of the new token (B, H, 1, K)
+    key = attention.split(attention.k_proj(x))  # its key (B, H, 1, K)
+    value = attention.split(attention.v_proj(x))  # its value (B, H, 1, K)
+    if cache:
+        key = torch.cat([cache["key"], key], dim=2)  # behind the keys of the cache (B, H, T, K)
+        value = torch.cat([cache["value"], value], dim=2)  # values, too (B, H, T, K)
+    cache["key"], cache["value"] = key, value  # kept for the next token
+    heads, _ = attention.attention(query, key, value)  # one query, T keys (B, H, 1, K)
+    joined = heads.transpose(1, 2).flatten(-2)  # joined (B, 1, D)
+    return attention.out_proj(joined)  # (B, 1, D)
+
+
+# %%
+check(cached_attention)
+
+# %% [markdown] source="89fb3577"
+# <details><summary>Hint 1</summary>
+#
+# It is almost the `forward` of `MultiHeadAttention`. The only addition: put the split key and value behind those of
+# the cache.
+#
+# </details>
+# <details><summary>Hint 2</summary>
+#
+# Tokens are dimension 2: `torch.cat([cache["key"], key], dim=2)`. At the first token, the cache is empty.
+#
+# </details>
+
+# %% [markdown] source="02644a00"
+# Now give each layer of the decoder a cache, and send the vector of the new token alone through the layers. The rest
+# is the `forward` of `DecoderLayer`. Positions count from the start of the text, so all tokens are embedded, and the
+# last one is taken.
+
+
+# %%
+@torch.inference_mode()
+def greedy_with_cache(model, source, length):
+    source_mask = (source != PAD)[:, None, None, :]
+    memory = model.encoder(source, source_mask)
+    written, caches = torch.full_like(source[:, :1], START), [{} for _ in model.decoder.layers]
+    for _ in range(length):
+        x = model.decoder.embedding(written)[:, -1:]  # the new token alone (B, 1, D)
+        for layer, cache in zip(model.decoder.layers, caches, strict=True):
+            x = x + cached_attention(layer.self_attention, layer.self_attention_norm(x), cache)
+            x = x + layer.cross_attention(layer.cross_attention_norm(x), memory, memory, source_mask)[0]
+            x = x + layer.feed_forward(layer.feed_forward_norm(x))
+        best = model.head(model.decoder.norm(x)).argmax(dim=-1)  # (B, 1)
+        written = torch.cat([written, best], dim=1)
+    return written
+
+
+# %% [markdown] source="ccfc3756"
+# Compare with `generate` of the package, too. In chapter 5, the package's weights went into your model. Now **your
+# weights go into the package's model**, whose settings give it the structure of yours.
 
 # %%
 config = VanillaTransformerConfig.from_preset(
@@ -731,10 +873,11 @@ def timed(function):
 
 
 by_hand, slow = timed(lambda: greedy(model, many, LENGTH))
-generated, fast = timed(lambda: package.generate(many, max_new_tokens=LENGTH, do_sample=False))
-print("same tokens:", torch.equal(by_hand, generated))
-print(f"loop {slow:.2f} s, generate {fast:.2f} s: {slow / fast:.1f} times")
-assert torch.equal(by_hand, generated)
+cached, fast = timed(lambda: greedy_with_cache(model, many, LENGTH))
+generated, _ = timed(lambda: package.generate(many, max_new_tokens=LENGTH, do_sample=False))
+print("same tokens:", torch.equal(by_hand, cached), torch.equal(by_hand, generated))
+print(f"loop {slow:.2f} s, cache {fast:.2f} s: {slow / fast:.1f} times")
+assert torch.equal(by_hand, cached) and torch.equal(by_hand, generated)
 
 
 # %% [markdown] source="cd7ad3a6"
@@ -744,7 +887,7 @@ assert torch.equal(by_hand, generated)
 # %%
 pd.DataFrame({"loop": {n: sum(range(1, n + 1)) for n in (10, 50, 100)}, "cache": {n: n for n in (10, 50, 100)}})
 
-# %% [markdown] source="ebe8c837"
+# %% [markdown] source="c8cc8324"
 # > `greedy_decode` (The Annotated Transformer, pytorch-transformer) and `translate_sentence` (pytorch-seq2seq) put
 # > in everything from the start for each token, as the loop above does.
 #
@@ -753,8 +896,8 @@ pd.DataFrame({"loop": {n: sum(range(1, n + 1)) for n in (10, 50, 100)}, "cache":
 # - The decoder reads the answer shifted right by one, and predicts the next token at all positions in parallel
 #   (teacher forcing).
 # - The loss is minus the logarithm of the answer's probability. Label smoothing keeps the model from overconfidence.
-# - The learning rate rises in the warm-up, then falls slowly. Without positions, causal mask or residuals, copying
-#   is learnt slowly or not at all.
+# - Let a new model memorize one batch first. Without positions, causal mask or residuals, copying is learnt slowly or
+#   not at all; post-norm needs a warm-up, too.
 # - When generating there is no answer, so the model goes on token by token. A cache gives the same answer in less
 #   time.
 #

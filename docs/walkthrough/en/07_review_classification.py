@@ -1,12 +1,7 @@
-# %% [markdown] source="981b7d20"
+# %% [markdown] source="fa26eb94"
 # # 7. Classifying reviews
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/en/blanks/07_review_classification.ipynb)
-#
-# > **Summary.** An encoder-decoder classifies film reviews with a decoder that reads a single start token. The data
-# > are looked at first: raw lines, empty ones, lengths. Your Transformer is trained on the bundled sample and
-# > memorizes it; then it gets the weights of nsmc-small, pretrained on more reviews, and is fine-tuned. nsmc-small
-# > is looked into: its attention, and what it gets wrong.
 #
 # In this chapter, a model reads film reviews and says whether they are positive or negative. The answer that it has
 # to give is called the **label**. The reviews are in Korean, for that is what the repository's classifier was
@@ -16,31 +11,22 @@
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Set-up: run this and go on
-# In Colab, this downloads the repository and a Korean font; within the repository, it does neither.
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # downloads the repository and a font
     subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
-    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
-# The folder of the repository: from here upwards, the one that has model_cards.
-CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
-if CLONE is None:
-    sys.exit(
-        "Clone the repository, and open the notebook in it: git clone https://github.com/OWNER/hf_vanilla_transformer"
-    )
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # the code of drawings, plots and checks
-import chapter
+    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
+sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
+import chapter  # not found? Open the notebook in a clone: git clone https://github.com/OWNER/hf_vanilla_transformer
 
 
 # %matplotlib inline
-chapter.begin("en")
-MODELS = CLONE / "model_cards"  # trained models
+MODELS, RUNS = chapter.begin("en")  # the folder of trained models, and that of what you make
 
 # %%
 import copy
@@ -64,7 +50,7 @@ from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 pd.set_option("display.max_colwidth", None)
-Transformer = mine("Transformer")  # from chapter 5
+Transformer, tie_embeddings = mine("Transformer", "tie_embeddings")  # from chapter 5
 
 # %%
 drawings.model_map(7)
@@ -253,7 +239,7 @@ plot_lines(
 accuracies = {split: accuracy(model, tokenizer, data[split]) for split in ("train", "validation", "test")}
 print({split: round(score, 3) for split, score in accuracies.items()})
 
-# %% [markdown] source="f7a4862d"
+# %% [markdown] source="3790790e"
 # The model gets most of the training data right, but on reviews that it has never seen, the accuracy drops. That is
 # **overfitting**: the model has memorized a few hundred reviews, and has not learnt Korean.
 #
@@ -265,6 +251,10 @@ print({split: round(score, 3) for split, score in accuracies.items()})
 #
 # The repository has nsmc-small. It first learnt from reviews without labels (**pretraining**), then from NSMC, which
 # has labels. As in chapter 5, put these weights into **your model**, and give it the same test reviews.
+#
+# Encoder and decoder of nsmc-small share one table of embeddings, so `tie_embeddings` must tie those of your model,
+# too. Untied, your model would take the weights and give the same scores. But as soon as you train it, the two tables
+# change separately, and chapter 9 cannot move them into the package's model, which has one.
 
 # %%
 ready = AutoModelForSequenceClassification.from_pretrained(MODELS / "nsmc-small", attn_implementation="eager").eval()
@@ -273,6 +263,7 @@ head = nn.Linear(192, 2, bias=False)
 my_model = Transformer(
     len(ready_tokenizer), d_model=192, heads=3, ffn_dim=768, encoder_layers=6, decoder_layers=1, head=head
 )
+tie_embeddings(my_model, head=False)  # the classifier's linear layer has two rows: it is not tied
 print(my_model.load_state_dict({my_name(name): tensor for name, tensor in ready.state_dict().items()}))
 ready_score = accuracy(my_model, ready_tokenizer, data["test"])
 print(f"test accuracy: from scratch {accuracies['test']:.3f}, with nsmc-small's weights {ready_score:.3f}")
@@ -294,8 +285,9 @@ optimizer = torch.optim.Adam(my_model.parameters(), lr=3e-5)
 loss = train_an_epoch(my_model, optimizer, fine_tuning_loader)
 print(f"loss {loss:.3f}, validation accuracy {accuracy(my_model, ready_tokenizer, data['validation']):.3f}")
 print(f"test accuracy {accuracy(my_model, ready_tokenizer, data['test']):.3f}")
-(CLONE / "runs").mkdir(exist_ok=True)
-torch.save(my_model.state_dict(), CLONE / "runs" / "my_classifier.pt")  # for chapter 9
+embeddings = (my_model.encoder.embedding.tokens.weight, my_model.decoder.embedding.tokens.weight)
+print("still one table after training:", embeddings[0] is embeddings[1])
+torch.save(my_model.state_dict(), RUNS / "my_classifier.pt")  # for chapter 9
 
 # %% [markdown] source="3d11e365"
 # The model and the loop are yours. A few hundred reviews more do not raise the score much, because the weights have
@@ -386,7 +378,7 @@ pd.DataFrame(
     columns=["answer", "confidence", "review", "in English"],
 )
 
-# %% [markdown] source="5033c46a"
+# %% [markdown] source="559bf084"
 # Irony ("Wow, a war film that can make you this sleepy") and praise in negative words ("Why am I crying?") are hard.
 # The authors of this package have read 50 reviews of NSMC's validation data on which an earlier nsmc-small was
 # confident and wrong, and sorted them: the table is in the [results](../../results.md#what-it-gets-wrong). 12 mix
@@ -405,7 +397,7 @@ pd.DataFrame(
 # reviews of NSMC, so they differ from the 0.942 above. To fine-tune nsmc-small on your own data:
 #
 # ```sh
-# vanilla-transformer train-classifier scripts/recipes/sample-finetune.yaml --data my.csv --text_column text \
+# vanilla-transformer train-classifier finetune --data my.csv --text_column text \
 #     --output_dir runs/mine-finetuned
 # vanilla-transformer evaluate --model runs/mine-finetuned --output_dir runs/evaluation
 # ```

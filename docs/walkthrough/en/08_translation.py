@@ -1,12 +1,7 @@
-# %% [markdown] source="680de297"
+# %% [markdown] source="45074cbd"
 # # 8. Translation
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/en/blanks/08_translation.ipynb)
-#
-# > **Summary.** Sentence pairs, Korean and English, are made by code; batches are filled up to a number of tokens;
-# > your Transformer is trained on them, with samples every 100 steps; BLEU is computed by hand and by sacreBLEU.
-# > Then the ready German-English translator writes a sentence token by token while its cross-attention shows where
-# > it looks. Beam search is written in three steps, drawn as a tree, and equals `generate`.
 #
 # Translation is what the paper made the Transformer for. In this chapter, the `Transformer` that you wrote is first
 # trained, from scratch, as a small translator from Korean to English. Then we look into a German-English translator
@@ -14,31 +9,22 @@
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Set-up: run this and go on
-# In Colab, this downloads the repository and a Korean font; within the repository, it does neither.
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # downloads the repository and a font
     subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
-    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
-# The folder of the repository: from here upwards, the one that has model_cards.
-CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
-if CLONE is None:
-    sys.exit(
-        "Clone the repository, and open the notebook in it: git clone https://github.com/OWNER/hf_vanilla_transformer"
-    )
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # the code of drawings, plots and checks
-import chapter
+    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
+sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
+import chapter  # not found? Open the notebook in a clone: git clone https://github.com/OWNER/hf_vanilla_transformer
 
 
 # %matplotlib inline
-chapter.begin("en")
-MODELS = CLONE / "model_cards"  # trained models
+MODELS, RUNS = chapter.begin("en")  # the folder of trained models, and that of what you make
 
 # %%
 import math
@@ -51,7 +37,7 @@ import pandas as pd
 import sacrebleu
 import torch
 from chapter_plots import plot_attention, plot_beam_search, plot_lines
-from check import check_answer, mine
+from check import check, check_answer, mine
 from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
@@ -319,9 +305,8 @@ score = sacrebleu.corpus_bleu(translations, [[english for _, english in test]]).
 exact = sum(ours == english for ours, (_, english) in zip(translations, test, strict=True))
 print(f"BLEU {score:.1f}, {exact} of {len(test)} equal to the reference")
 assert score > 95
-(CLONE / "runs").mkdir(exist_ok=True)
-torch.save(my_model.state_dict(), CLONE / "runs" / "my_translator.pt")  # for chapter 9
-saved = my_tokenizer.save_pretrained(CLONE / "runs" / "my_translator_tokenizer")
+torch.save(my_model.state_dict(), RUNS / "my_translator.pt")  # for chapter 9
+saved = my_tokenizer.save_pretrained(RUNS / "my_translator_tokenizer")
 
 # %% [markdown] source="1edec1ea"
 # The model that you wrote line by line has learnt with the functions that you wrote, and translates. Sentences made
@@ -479,61 +464,78 @@ for step in range(1, 5):
     for total, ids in running:
         show(total, ids)
 
-# %% [markdown] source="c2bc6cbb"
+# %% [markdown] source="7460c71f"
 # Up to three tokens, `carrying`, which greedy decoding chose, is ahead. But `is` was not thrown away, and with four
 # tokens, its sentence takes the lead.
 #
-# ### Any number, to the end
+# ### Write it: `beam_step`
 #
-# Now choose the number of beams, and handle `[EOS]`. These are the rules.
+# Now choose the number of beams, and handle `[EOS]`. These are the rules of one step.
 #
-# 1. For each sentence that is not finished, compute the log-probabilities of the next token, and add them to its
-#    score.
-# 2. Of all tokens of all sentences, take the best candidates, twice as many as beams.
-# 3. With n beams, a candidate that ends with `[EOS]` and is among the best n is put aside as a finished sentence.
-#    Of the candidates without `[EOS]`, the best n go on.
-# 4. Sentences are compared by score divided by length; without that, short ones have an advantage. Of the finished
-#    ones, keep the best n. Stop when there are n of them and no unfinished one scores higher than the lowest of them.
+# 1. For each sentence that is not finished, add the log-probabilities of the next token to its score.
+# 2. Of all tokens of all sentences, take the best candidates, **twice** as many as beams, so that enough are left
+#    when some end with `[EOS]`.
+# 3. Of the candidates without `[EOS]`, the best go on, as many as beams. A candidate that ends with `[EOS]` is finished
+#    if its rank is within the number of beams; below that, it is dropped. The score of a finished sentence is divided
+#    by its length, or else short ones would have an advantage. The start token does not count.
+#
+# A sentence is (score, list of ids). For example, (-1.2, [2, 15]), extended by token 7 with the log-probability -0.3,
+# becomes (-1.5, [2, 15, 7]).
+
+
+# %% tags=["blank"]
+def beam_step(running, log_probabilities, beams, end):  # [(score, ids)], (sentence, V), beams, id of [EOS]
+    totals = (
+        torch.tensor([[score] for score, _ in running]) + log_probabilities
+    )  # scores of the extended sentences (sentence, V)
+    best = totals.flatten().topk(2 * beams)  # candidates: the best of all tokens of all sentences
+    following, finished = [], []  # sentences that go on, sentences that ended
+    for rank, (score, index) in enumerate(zip(best.values.tolist(), best.indices.tolist(), strict=True)):
+        sentence, token = divmod(index, totals.shape[1])  # which sentence was extended by which token
+        ids = [*running[sentence][1], token]  # ids of the extended sentence
+        if token != end and len(following) < beams:
+            following.append((score, ids))  # not [EOS]: the best go on, as many as beams
+        if token == end and rank < beams:
+            finished.append((score / (len(ids) - 1), ids))  # [EOS]: per token, without the start
+    return following, finished  # both lists of (score, ids)
 
 
 # %%
-def candidates_of(running, beams):
-    """The best candidates: (score, place of the sentence that is extended, token)"""
-    totals = torch.tensor([[total] for total, _ in running]) + next_log_probabilities([ids for _, ids in running])
-    best = totals.flatten().topk(2 * beams)
-    places = [divmod(index, totals.shape[1]) for index in best.indices.tolist()]
-    return [(total, place, token) for total, (place, token) in zip(best.values.tolist(), places, strict=True)]
+check(beam_step)
+
+# %% [markdown] source="eede30c8"
+# <details><summary>Hint 1</summary>
+#
+# A column of scores (sentence, 1) plus the log-probabilities (sentence, V) gives the scores of all extended sentences.
+# Make one row of them (`flatten`), and choose with `topk`.
+#
+# </details>
+# <details><summary>Hint 2</summary>
+#
+# `divmod(index, V)` turns an index of that row into (sentence, token). `enumerate` counts the ranks.
+#
+# </details>
+
+# %% [markdown] source="5267e4f1"
+# Beam search repeats this step. Of the finished sentences, it keeps the best, as many as beams. It stops when there
+# are that many, and no unfinished one scores higher than the lowest of them.
 
 
+# %%
 def beam_search(beams):
-    """Finished sentences (score, ids, place of the last candidate), and the candidates of each step, to be drawn."""
-    running, parents = [(0.0, [tokenizer.bos_token_id])], [0]
-    finished, steps = [], []
-    while True:
-        following, following_parents, step = [], [], []
-        for rank, (total, place, token) in enumerate(candidates_of(running, beams)):
-            ids = [*running[place][1], token]
-            if token == tokenizer.eos_token_id:
-                kept = rank < beams
-                if kept:
-                    finished.append((total / (len(ids) - 1), ids, (len(steps), rank)))
-            else:
-                kept = len(following) < beams
-                if kept:
-                    following.append((total, ids))
-                    following_parents.append(rank)
-            step.append((parents[place], tokenizer.convert_ids_to_tokens(token), total, kept))
-        steps.append(step)
-        running, parents = following, following_parents
-        finished = sorted(finished, reverse=True)[:beams]
-        if len(finished) == beams and finished[-1][0] >= running[0][0] / len(steps):
-            return finished, steps
+    """Finished sentences (score, ids), and the sentences of each step, to be drawn"""
+    running, finished, steps = [(0.0, [tokenizer.bos_token_id])], [], []
+    while len(finished) < beams or finished[-1][0] < running[0][0] / len(steps):
+        rows = next_log_probabilities([ids for _, ids in running])
+        following, ended = beam_step(running, rows, beams, tokenizer.eos_token_id)
+        steps.append((running, rows, following + ended))
+        running, finished = following, sorted(finished + ended, reverse=True)[:beams]
+    return finished, steps
 
 
 finished, steps = beam_search(beams=3)
-for score, ids, _ in finished:
+for score, ids in finished:
     print(f"{score:.4f}  {tokenizer.decode(ids, skip_special_tokens=True)}")
-
 
 # %% [markdown] source="4d0eba64"
 # These are the three sentences and the three scores of `generate`.
@@ -544,14 +546,24 @@ output = model.generate(
 )
 for score, ids in zip(output.sequences_scores, output.sequences, strict=True):
     print(f"{score:.4f}  {tokenizer.decode(ids, skip_special_tokens=True)}")
-assert torch.allclose(output.sequences_scores, torch.tensor([score for score, _, _ in finished]), atol=1e-4)
+assert torch.allclose(output.sequences_scores, torch.tensor([score for score, _ in finished]), atol=1e-4)
 
 # %% [markdown] source="37da544b"
 # Draw the candidates as a tree. The numbers are sums of log-probabilities. Blue candidates were kept, grey ones
 # dropped, and the orange sentence wins.
 
 # %%
-plot_beam_search(steps, best=finished[0][2])
+tree, places = [], {(tokenizer.bos_token_id,): 0}
+for running, rows, kept in steps:
+    candidates, _ = beam_step(running, rows, 6, end=-1)  # without an `[EOS]`, it returns all six candidates
+    tree.append([])
+    for total, ids in candidates:
+        is_kept = ids in [one for _, one in kept]
+        tree[-1].append((places[tuple(ids[:-1])], tokenizer.convert_ids_to_tokens(ids[-1]), total, is_kept))
+    places = {tuple(ids): rank for rank, (_, ids) in enumerate(candidates)}
+    if finished[0] in kept:
+        winner = (len(tree) - 1, places[tuple(finished[0][1])])
+plot_beam_search(tree, best=winner)
 
 # %% [markdown] source="14ef1cf2"
 # Look at the third token. `carrying` is a little above `is`, so greedy decoding chose it. The beams kept `is`
@@ -583,12 +595,12 @@ for text in (
 print(tokenizer.tokenize("Eine Frau liest ein Buch"))
 print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 
-# %% [markdown] source="4e91fdd7"
+# %% [markdown] source="0fea0712"
 # ## Training on your own sentences
 #
 # You train on real sentences as you did in this chapter. You need two files whose lines correspond, or a CSV, TSV
 # or JSON file with two columns. Where to get the files of Multi30k is in the
-# [README](../../../README.md#train-a-translator).
+# [Translate](../../guides/translate.md#train-a-translator).
 #
 # ```sh
 # vanilla-transformer train-translation multi30k-de-en --data multi30k --output_dir runs/de-en

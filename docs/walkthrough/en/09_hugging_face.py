@@ -1,12 +1,7 @@
-# %% [markdown] source="8b66be59"
+# %% [markdown] source="c113644e"
 # # 9. To Hugging Face
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/en/blanks/09_hugging_face.ipynb)
-#
-# > **Summary.** What makes this Transformer a Hugging Face model: a configuration that checks itself, a saved folder
-# > that carries its own code and loads with and without the package, `Trainer` in thirty lines of one's own, and a
-# > dry run of an upload to the Hub. At the end, your own Transformer goes into the package, is saved, and runs in a
-# > page that a friend opens in the browser.
 #
 # By now you have built, trained and used models. If a model is for you alone, that is enough. In this chapter,
 # others can use it, too. Saving, loading, training further and sharing follow the conventions of Hugging Face's
@@ -14,31 +9,22 @@
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Set-up: run this and go on
-# In Colab, this downloads the repository and a Korean font; within the repository, it does neither.
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # downloads the repository and a font
     subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
-    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
-# The folder of the repository: from here upwards, the one that has model_cards.
-CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
-if CLONE is None:
-    sys.exit(
-        "Clone the repository, and open the notebook in it: git clone https://github.com/OWNER/hf_vanilla_transformer"
-    )
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # the code of drawings, plots and checks
-import chapter
+    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
+sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
+import chapter  # not found? Open the notebook in a clone: git clone https://github.com/OWNER/hf_vanilla_transformer
 
 
 # %matplotlib inline
-chapter.begin("en")
-MODELS = CLONE / "model_cards"  # trained models
+MODELS, RUNS = chapter.begin("en")  # the folder of trained models, and that of what you make
 
 # %%
 import contextlib
@@ -75,7 +61,7 @@ transformers.utils.logging.set_verbosity_error()
 # Almost all files of this chapter go into a temporary folder.
 temporary = tempfile.TemporaryDirectory()
 WORK = Path(temporary.name)
-Transformer = mine("Transformer")  # from chapter 5
+Transformer, tie_embeddings = mine("Transformer", "tie_embeddings")  # from chapter 5
 
 # %%
 drawings.model_map(9)
@@ -327,13 +313,14 @@ print(re.sub(r"(?m)^ *[\d,]+ +", "", printed.getvalue()))  # without sizes
 # classifier that you fine-tuned in chapter 7. If you have not run that chapter, the weights of nsmc-small in your
 # classes stand in for it.
 
-# %%
+# %% tags=["varies"]
 config = AutoConfig.from_pretrained(MODELS / "nsmc-small")
 head = nn.Linear(config.d_model, 2, bias=False)
 my_model = Transformer(
     config.vocab_size, d_model=192, heads=3, ffn_dim=768, encoder_layers=6, decoder_layers=1, head=head
 ).eval()
-file = CLONE / "runs" / "my_classifier.pt"
+tie_embeddings(my_model, head=False)
+file = RUNS / "my_classifier.pt"
 if file.is_file():
     my_weights = torch.load(file, weights_only=True)
 else:
@@ -359,9 +346,9 @@ with torch.inference_mode():
     theirs = package(**review).logits
 print("largest difference of scores below 1e-4:", ((ours - theirs).abs().max() < 1e-4).item())
 assert torch.allclose(ours, theirs, atol=1e-4)
-package.save_pretrained(CLONE / "runs" / "my-model")
-saved = tokenizer.save_pretrained(CLONE / "runs" / "my-model")
-print(*sorted(file.name for file in (CLONE / "runs" / "my-model").iterdir()), sep="\n")
+package.save_pretrained(RUNS / "my-model")
+saved = tokenizer.save_pretrained(RUNS / "my-model")
+print(*sorted(file.name for file in (RUNS / "my-model").iterdir()), sep="\n")
 
 # %% [markdown] source="3a09d7b7"
 # `page` makes a web page in which the browser computes a model. Open a terminal in the repository's folder, and run:

@@ -7,6 +7,12 @@ import torch
 from torch import nn
 
 
+def softmax(x):  # (..., M)
+    x = x - x.amax(dim=-1, keepdim=True)  # without the largest score (..., M) - (..., 1) -> (..., M)
+    powers = x.exp()  # exponentials (..., M)
+    return powers / powers.sum(dim=-1, keepdim=True)  # divided by their sum (..., M) / (..., 1) -> (..., M)
+
+
 def most_frequent_pair(words):  # for each word, the list of its pieces
     pairs = Counter(pair for word in words for pair in zip(word, word[1:], strict=False))  # counts of neighbours
     return pairs.most_common(1)[0][0]  # the most frequent pair: (left, right)
@@ -90,6 +96,20 @@ class FeedForward(nn.Module):
         return self.fc2(x)  # (B, L, D)
 
 
+class LayerNorm(nn.Module):
+    def __init__(self, d_model, eps=1e-5):
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(d_model))  # γ: multiplies each column; starts at 1 (D,)
+        self.bias = nn.Parameter(torch.zeros(d_model))  # β: is added to each column; starts at 0 (D,)
+
+    def forward(self, x):  # (..., D)
+        mean = x.mean(dim=-1, keepdim=True)  # the mean of each token (..., 1)
+        variance = x.var(dim=-1, unbiased=False, keepdim=True)  # the variance of each token, divided by D (..., 1)
+        normed = (x - mean) / (variance + self.eps).sqrt()  # mean 0, variance 1 (..., D)
+        return normed * self.weight + self.bias  # times γ, plus β (..., D)
+
+
 class Dropout(nn.Module):
     def __init__(self, rate):
         super().__init__()
@@ -105,9 +125,9 @@ class Dropout(nn.Module):
 class EncoderLayer(nn.Module):
     def __init__(self, d_model, heads, ffn_dim, dropout=0.1):
         super().__init__()
-        self.self_attention_norm = nn.LayerNorm(d_model)
+        self.self_attention_norm = LayerNorm(d_model)
         self.self_attention = MultiHeadAttention(d_model, heads)
-        self.feed_forward_norm = nn.LayerNorm(d_model)
+        self.feed_forward_norm = LayerNorm(d_model)
         self.feed_forward = FeedForward(d_model, ffn_dim)
         self.dropout = Dropout(dropout)
 
@@ -121,11 +141,11 @@ class EncoderLayer(nn.Module):
 class DecoderLayer(nn.Module):
     def __init__(self, d_model, heads, ffn_dim, dropout=0.1):
         super().__init__()
-        self.self_attention_norm = nn.LayerNorm(d_model)
+        self.self_attention_norm = LayerNorm(d_model)
         self.self_attention = MultiHeadAttention(d_model, heads)
-        self.cross_attention_norm = nn.LayerNorm(d_model)
+        self.cross_attention_norm = LayerNorm(d_model)
         self.cross_attention = MultiHeadAttention(d_model, heads)
-        self.feed_forward_norm = nn.LayerNorm(d_model)
+        self.feed_forward_norm = LayerNorm(d_model)
         self.feed_forward = FeedForward(d_model, ffn_dim)
         self.dropout = Dropout(dropout)
 
@@ -146,7 +166,7 @@ class Encoder(nn.Module):
         self.embedding = Embedding(vocab_size, d_model)
         self.dropout = Dropout(dropout)
         self.layers = nn.ModuleList(EncoderLayer(d_model, heads, ffn_dim, dropout) for _ in range(layers))
-        self.norm = nn.LayerNorm(d_model)
+        self.norm = LayerNorm(d_model)
 
     def forward(self, ids, mask):  # (B, S), (B, 1, 1, S)
         x = self.dropout(self.embedding(ids))  # (B, S, D)
@@ -161,7 +181,7 @@ class Decoder(nn.Module):
         self.embedding = Embedding(vocab_size, d_model)
         self.dropout = Dropout(dropout)
         self.layers = nn.ModuleList(DecoderLayer(d_model, heads, ffn_dim, dropout) for _ in range(layers))
-        self.norm = nn.LayerNorm(d_model)
+        self.norm = LayerNorm(d_model)
 
     def forward(self, ids, memory, source_mask):  # (B, T), (B, S, D), (B, 1, 1, S)
         x = self.dropout(self.embedding(ids))  # (B, T, D)
@@ -184,6 +204,14 @@ class Transformer(nn.Module):
         memory = self.encoder(source, source_mask)  # (B, S, D)
         x = self.decoder(target, memory, source_mask)  # (B, T, D)
         return self.head(x)  # (B, T, number of outputs)
+
+
+def tie_embeddings(model, head=True):
+    table = model.encoder.embedding.tokens.weight  # the encoder's table (V, D)
+    model.decoder.embedding.tokens.weight = table  # the decoder points to the same table
+    if head:
+        model.head.weight = table  # so does the last linear layer (V, D)
+    return model
 
 
 NAMES = {  # name in the package: my name
@@ -258,6 +286,43 @@ def training_step(model, optimizer, scheduler, source, labels, smoothing=0.1, st
     scheduler.step()  # the next learning rate
     optimizer.zero_grad()  # clear the gradients
     return loss.item()  # the value of the loss
+
+
+def overfit(model, source, labels, steps, rate=1e-3):  # (B, S), (B, T)
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate)  # Adam; it is made once
+    scheduler = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=1.0)  # the same rate at each step
+    model.eval()  # without dropout
+    losses = [training_step(model, optimizer, scheduler, source, labels, smoothing=0.0) for _ in range(steps)]
+    return losses  # the loss of each step
+
+
+def cached_attention(attention, x, cache):  # MultiHeadAttention, (B, 1, D), dict
+    query = attention.split(attention.q_proj(x))  # query of the new token (B, H, 1, K)
+    key = attention.split(attention.k_proj(x))  # its key (B, H, 1, K)
+    value = attention.split(attention.v_proj(x))  # its value (B, H, 1, K)
+    if cache:
+        key = torch.cat([cache["key"], key], dim=2)  # behind the keys of the cache (B, H, T, K)
+        value = torch.cat([cache["value"], value], dim=2)  # values, too (B, H, T, K)
+    cache["key"], cache["value"] = key, value  # kept for the next token
+    heads, _ = attention.attention(query, key, value)  # one query, T keys (B, H, 1, K)
+    joined = heads.transpose(1, 2).flatten(-2)  # joined (B, 1, D)
+    return attention.out_proj(joined)  # (B, 1, D)
+
+
+def beam_step(running, log_probabilities, beams, end):  # [(score, ids)], (sentence, V), beams, id of [EOS]
+    totals = (
+        torch.tensor([[score] for score, _ in running]) + log_probabilities
+    )  # scores of the extended sentences (sentence, V)
+    best = totals.flatten().topk(2 * beams)  # candidates: the best of all tokens of all sentences
+    following, finished = [], []  # sentences that go on, sentences that ended
+    for rank, (score, index) in enumerate(zip(best.values.tolist(), best.indices.tolist(), strict=True)):
+        sentence, token = divmod(index, totals.shape[1])  # which sentence was extended by which token
+        ids = [*running[sentence][1], token]  # ids of the extended sentence
+        if token != end and len(following) < beams:
+            following.append((score, ids))  # not [EOS]: the best go on, as many as beams
+        if token == end and rank < beams:
+            finished.append((score / (len(ids) - 1), ids))  # [EOS]: per token, without the start
+    return following, finished  # both lists of (score, ids)
 
 
 def rotation(speed, steps):  # the speed of a hand (radians), how many positions

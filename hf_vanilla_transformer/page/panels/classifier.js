@@ -2,6 +2,7 @@
 /* How an encoder-decoder classifies, and what each word changes. */
 
 import { bars, bestOf, button, chips, dot, figure, grid, largestOf, make, note, number, part, percent, stripe } from "../draw.js";
+import { needs } from "../frame.js";
 import { LINES } from "../lines.js";
 import { attention, sourceTokens } from "../trace.js";
 
@@ -10,7 +11,7 @@ export default {
   code: ["start", "layer", "pooled"],
   render(root, context) {
     const { w, task, state, run } = context;
-    if (task !== "classification") return root.append(note(w("needs.classification")));
+    if (task !== "classification") return root.append(needs("classification", context));
     if (state.words !== run.words) Object.assign(state, { words: run.words, without: {}, out: null });
     root.append(this.path(context), this.words(context));
   },

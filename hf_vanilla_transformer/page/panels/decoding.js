@@ -2,6 +2,7 @@
 /* Writing as a film: step by step, the cache, the next tokens, greedy beside beams, a token that the reader overrules. */
 
 import { bars, button, chips, choice, figure, grid, largestOf, legend, make, note, number, paint, part, percent, slider, svg } from "../draw.js";
+import { needs } from "../frame.js";
 import { LINES } from "../lines.js";
 import { attention, sourceTokens } from "../trace.js";
 
@@ -13,7 +14,7 @@ export default {
   render(root, context) {
     const { w, run, task, state } = context;
     clearInterval(timer);
-    if (task !== "translation") return root.append(note(w("needs.translation")));
+    if (task !== "translation") return root.append(needs("translation", context));
     if (state.words !== run.words) Object.assign(state, { words: run.words, forced: {}, film: run, step: 0, beams: null });
     root.append(this.film(context), this.beams(context));
   },
@@ -119,15 +120,17 @@ export default {
       {},
       make("h4", { text: w("decoding.source") }),
       sourceChips,
+      legend("weights", 1, w),
       make("h4", { text: w("decoding.written") }),
       written,
       isForced && make("p", { className: "note" }, `${w("decoding.forced", { before: run.text, after: film.text })} `, undo),
       make("h4", { text: w("decoding.cache") }),
       note(w("decoding.cache.note")),
       cache,
+      legend("signed", most, w),
     );
     const right = make("div", {}, make("h4", { text: w("decoding.next") }), next, note(w("decoding.overrule")));
-    const result = figure(w("decoding.film"), `(T) = (${last + 1})`, controls, status, make("div", { className: "pair" }, left, right), legend("weights", 1, w));
+    const result = figure(w("decoding.film"), `(T) = (${last + 1})`, controls, status, make("div", { className: "pair" }, left, right));
     move(state.step);
     return result;
   },

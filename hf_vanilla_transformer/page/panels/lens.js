@@ -2,6 +2,7 @@
 /* The ten best next tokens after each decoder layer, and the embedding as the one table that reads and writes. */
 
 import { bars, chips, dot, figure, grid, largestOf, legend, make, note, number, part, percent, plot, stripe } from "../draw.js";
+import { needs } from "../frame.js";
 import { LINES } from "../lines.js";
 import { sourceTokens, stackRow } from "../trace.js";
 
@@ -10,7 +11,7 @@ export default {
   code: ["layer", "finalNorm", "logits", "tied"],
   render(root, context) {
     const { w, run, task, state, refresh } = context;
-    if (task !== "translation") return root.append(note(w("needs.translation")));
+    if (task !== "translation") return root.append(needs("translation", context));
     state.step = Math.min(state.step ?? 1, run.steps.length - 1);
     const pick = (step) => {
       state.step = step;
