@@ -29,11 +29,9 @@ class TableCallback(TrainerCallback):
         self._bar.close()
         self._bar = None
 
-    def on_log(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: dict[str, float], **kwargs
-    ) -> None:
+    def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
         wanted = "loss" if args.eval_strategy == IntervalStrategy.NO else "eval_loss"
-        if self._bar is None or wanted not in logs or not state.is_world_process_zero:
+        if self._bar is None or wanted not in kwargs["logs"] or not state.is_world_process_zero:
             return
         row = epochs(state.log_history)[-1]
         titles = {name: f"{TITLES.get(name, name.removeprefix('eval_').replace('_', ' ')):>8}" for name in row}
