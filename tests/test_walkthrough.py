@@ -5,7 +5,6 @@ import contextlib
 import importlib
 import io
 import linecache
-import multiprocessing
 import os
 import re
 import subprocess
@@ -18,6 +17,7 @@ import matplotlib
 import pandas as pd
 import pytest
 import torch
+from processes import SERVER
 from shared import ROOT
 
 
@@ -124,10 +124,8 @@ def test_the_chapters_run_in_order_in_one_folder(tmp_path):
         folder.mkdir()
         for name in ("model_cards", "docs"):
             (folder / name).symlink_to(ROOT / name)
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["hf_vanilla_transformer.training", "matplotlib.pyplot", "pandas", "sacrebleu"])
     for pair in zip(KOREAN, ENGLISH, strict=True):
-        processes = [context.Process(target=run, args=both) for both in zip(pair, folders, strict=True)]
+        processes = [SERVER.Process(target=run, args=both) for both in zip(pair, folders, strict=True)]
         for process in processes:
             process.start()
         for process in processes:

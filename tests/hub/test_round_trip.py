@@ -1,6 +1,7 @@
 """What was uploaded comes back in processes without the package."""
 
 import json
+from ast import literal_eval
 from pathlib import Path
 
 import pytest
@@ -30,14 +31,14 @@ tokenizer, model = load(sys.argv[2], revision="v1")
 model.push_to_hub("kim/again")
 tokenizer.push_to_hub("kim/again")
 """
-    first, *example = as_stranger(program, environment, tmp_path, REPO, pushed, "v1", "main").splitlines()
+    first, example = as_stranger(program, environment, tmp_path, REPO, pushed, "v1", "main").splitlines()
     answers, licence, tag, accuracy = json.loads(first)
     expected = logits_of_commit(server, pushed, tmp_path)
     assert answers[0] == answers[1] == expected
     assert answers[2] != expected
     assert (licence, tag) == ("apache-2.0", "text-classification")
     assert accuracy == round(json.loads((folder / "metrics.json").read_text())["test"]["accuracy"], 4)
-    assert [line.split()[0] in ("negative", "positive") for line in example] == [True, True]
+    assert [answer["label"] in ("negative", "positive") for answer in literal_eval(example)] == [True, True]
 
     # The first repository is not needed any more.
     del server.repositories[REPO]

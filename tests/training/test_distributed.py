@@ -147,7 +147,7 @@ def test_one_command_starts_and_restarts_a_run(corpus, tmp_path):
     command = [str(word) for word in [*launcher, tmp_path / "program.py", kills, *words]]
     launched = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=500)
     assert launched.returncode == 0, launched.stderr
-    assert launched.stdout.count("The result goes to") == 3
+    assert launched.stdout.count("The result goes to") == 1 and launched.stdout.count("Going on from") == 2
     assert read_json(tmp_path / "run" / "run.json")["resumed_from"] == "checkpoint-4"
     for file in ("model.safetensors", "checkpoint-8/optimizer.pt"):
         assert (tmp_path / "run" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
