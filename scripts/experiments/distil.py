@@ -4,11 +4,11 @@
     torchrun --nproc_per_node 2 scripts/experiments/distil.py --model model_cards/nsmc-small \\
         --soft_labels runs/labels --updates 5250 --output_dir runs/student
 
-Each text stays as it is written, loses its spaces, has all of its characters spaced, or is spaced at random, and has a
-slip of the fingers now and then (`SHARES`, `SLIPS`); its label stays. There is no dropout: the texts change with each
-pass. As in one_core.py, each process trains on batches of its own, and after every 25 updates all take the mean of
-their weights (Stich 2019, "Local SGD"). There is no resuming, and nothing is measured: the stage that is published is
-trained and measured by the package's command.
+Each text stays as it is written, loses its spaces, has all of its characters spaced, or is spaced at random
+(`SHARES`), and some have a slip of the fingers (`--slips`); the label stays. There is no dropout: the texts change
+with each pass. As in one_core.py, each process trains on batches of its own, and after every 25 updates all take the
+mean of their weights (Stich 2019, "Local SGD"). There is no resuming, and nothing is measured: the stage that is
+published is trained and measured by the package's command.
 """
 
 import os
@@ -38,7 +38,6 @@ from hf_vanilla_transformer.inference.batches import pad
 
 
 SHARES = {as_written: 0.45, no_spaces: 0.25, all_spaced: 0.05, random_spaces: 0.25}
-SLIPS = 0.25
 # Texts that are tokenized at once, and sorted by length into batches; the most tokens of a batch, with pads.
 _CHUNK, _TOKENS = 12_800, 5_000
 
@@ -53,26 +52,29 @@ class DistilArguments:
     warmup: int = HfArg(default=300, help="Updates until the rate is reached.")
     rate: float = HfArg(default=8e-4, help="The learning rate.")
     rows: int = HfArg(default=192, help="The most texts of a batch.")
+    slips: float = HfArg(default=0.25, help="The share of texts with a slip of the fingers.")
     seed: int = HfArg(default=1, help="Of batches and changes.")
 
 
 ARGUMENTS = [DistilArguments]
 
 
-def changed(text: str, random: Random) -> str:
+def changed(text: str, slips: float, random: Random) -> str:
     """Space a text anew, and let a finger slip."""
     (change,) = random.choices([*SHARES], [*SHARES.values()])
     text = change(text, random)
-    return typing_slip(text, random) if random.random() < SLIPS else text
+    return typing_slip(text, random) if random.random() < slips else text
 
 
-def batches(texts: list[str], tokenizer: Any, rows: int, seed: int) -> Iterator[tuple[list[list[int]], np.ndarray]]:
+def batches(
+    texts: list[str], tokenizer: Any, rows: int, slips: float, seed: int
+) -> Iterator[tuple[list[list[int]], np.ndarray]]:
     """Yield the ids and the numbers of the texts of a batch, pass after pass, without end."""
     random, order = Random(seed), np.random.RandomState(seed)
     while True:
         numbers = order.permutation(len(texts))
         for chunk in np.array_split(numbers, max(1, len(numbers) // _CHUNK)):
-            ids = tokenizer([changed(texts[number], random) for number in chunk], truncation=True)["input_ids"]
+            ids = tokenizer([changed(texts[number], slips, random) for number in chunk], truncation=True)["input_ids"]
             made: list[list[int]] = [[]]
             for place in sorted(range(len(ids)), key=lambda place: len(ids[place])):
                 if len(made[-1]) == rows or (len(made[-1]) + 1) * len(ids[place]) > _TOKENS:
@@ -100,7 +102,7 @@ def main(argv: list[str] | None = None) -> None:
     soft_labels = Dataset.from_parquet(str(file))
     texts, positive = soft_labels["text"][:], torch.tensor(soft_labels["label"][:])[:, 1]
     begin, losses = time.time(), 0.0
-    drawn = batches(texts, tokenizer, arguments.rows, arguments.seed * 10 + rank)
+    drawn = batches(texts, tokenizer, arguments.rows, arguments.slips, arguments.seed * 10 + rank)
     for update in range(1, 1 + arguments.updates):
         rows, numbers = next(drawn)
         ids, mask = map(torch.from_numpy, pad(rows, tokenizer.pad_token_id))

@@ -58,7 +58,8 @@ def read_stage(words: list[str]) -> Stage:
     """Read a command as the command itself does."""
     processes = 1
     if words[0] == "torchrun":
-        assert words[1] == "--nproc_per_node" and ("--use_cpu" in words or "one_core.py" in words[3])
+        on_cpu = "--use_cpu" in words or Path(words[3]).name in ("one_core.py", "distil.py")
+        assert words[1] == "--nproc_per_node" and on_cpu
         processes = int(words[2])
         words = ["vanilla-transformer", *words[5:]] if words[3] == "-m" else ["python", *words[3:]]
     program, command, *flags = words
@@ -109,7 +110,7 @@ def test_the_last_stages_have_the_settings_of_the_published_records(chain):
         assert without_paths(stage.settings) == without_paths(recipe), stage.makes
         assert stage.processes == run["processes"], stage.makes
         runs = 0
-        while "model" in stage.settings:
-            stage = made_by[stage.settings["model"]]
-            runs += stage.program != "widen.py"  # which copies the record of its model
+        while stage.settings.keys() & {"model", "models"}:
+            stage = made_by[stage.settings.get("model") or stage.settings["models"][-1]]
+            runs += stage.program not in ("widen.py", "mean.py")  # which copy the record of their model
         assert run["parent_model"]["runs"] == runs

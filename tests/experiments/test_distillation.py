@@ -132,7 +132,7 @@ def test_two_teachers_label_texts_and_a_student_reads_them_spaced_anew(succeed, 
 
 def test_a_students_texts_are_spaced_anew():
     random, text = Random(1), "정말 재미있는 영화"
-    drawn = [changed(text, random) for _ in range(2000)]
+    drawn = [changed(text, 0.25, random) for _ in range(2000)]
     assert 0.3 < np.mean([one == text for one in drawn]) < 0.4  # as written 0.45, without a slip 0.75 of these
     letters = [one.replace(" ", "") for one in drawn]
     assert 0.7 < np.mean([one == text.replace(" ", "") for one in letters]) < 0.8
