@@ -259,7 +259,7 @@ CHANGES = [
     ("run.json", {"data": {"made": TRANSLATED}}, "`made`: 1,234 rows (SHA-256 `abc`); `run.json` has their recipe."),
     ("run.json", {"data": {"own": {"rows": 5}}}, "It was trained on further data, `own`: 5 rows."),
     ("run.json", {"parent_model": PARENT}, "`runs/a`, was trained in 2 earlier runs, 1.5 minutes in all"),
-    ("run.json", {"parent_model": PARENT}, "b\\_\\*.txt.", "; Multi30k, for research and other"),
+    ("run.json", {"parent_model": PARENT}, "b\\_\\*.txt.", "; Multi30k, for non-commercial research"),
     ("run.json", {"parent_model": {"name": "a"}}, "the model in `a`, has no record. The command above needs"),
     ("run.json", {"resumed_from": "checkpoint-5"}, " from checkpoint-5 on, seed"),
     ("run.json", {"processes": 4, "device": "cuda"}, "\ntorchrun --nproc_per_node 4 -m hf_vanilla_transformer train-"),
