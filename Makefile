@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
 .PHONY: quickstart test test-fast test-gpu test-contracts test-oldest test-newest check format benchmark cards docs \
-	site release-check owner .venv-newest/installed
+	site release-check .venv-newest/installed
 
 REVIEWS := '정말 재미있고 감동적인 영화, 강력 추천합니다!' '지루하고 유치해서 시간이 아까웠다'
 
@@ -67,10 +67,6 @@ site: .venv/installed
 release-check: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check build twine
 	$(BIN)/python scripts/maintainer/release_check.py
-
-# The owner's name on GitHub and the Hub: make owner NAME=...
-owner:
-	$(PYTHON) scripts/maintainer/set_owner.py "$(NAME)"
 
 format: .venv/installed
 	$(BIN)/ruff check --fix .

@@ -37,7 +37,7 @@ class Task:
     pipeline_tag: str  # on the Hub
     title: str
     command: str | None = None  # that trains such a model
-    uses: tuple[str, ...] = ()  # which of the commands for several tasks take such a model
+    uses: tuple[str, ...] = ()  # the commands that take such a model, first the one that answers
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,6 @@ class Format:
     files: tuple[str, ...] = ("config.json", "generation_config.json", "model.safetensors")
 
 
-USES = ("evaluate", "page")
 CLASSIFICATION = Task(
     "classification",
     "classifier",
@@ -69,10 +68,18 @@ CLASSIFICATION = Task(
     "text-classification",
     "Text classification",
     "train-classifier",
-    USES,
+    ("predict", "evaluate", "page"),
 )
 _GENERATOR = "VanillaTransformerForConditionalGeneration"
-TRANSLATION = Task("translation", "translator", _GENERATOR, "translation", "Translation", "train-translation", USES)
+TRANSLATION = Task(
+    "translation",
+    "translator",
+    _GENERATOR,
+    "translation",
+    "Translation",
+    "train-translation",
+    ("translate", "evaluate", "page"),
+)
 TASKS = {task.name: task for task in (CLASSIFICATION, TRANSLATION)}
 # Cards know two more: models that were pretrained, and those of a user's own Trainer.
 DENOISING = Task("denoising", "denoiser", _GENERATOR, "text2text-generation", "Denoising", "pretrain")

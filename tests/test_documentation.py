@@ -78,7 +78,6 @@ def clone(trained, translator, tmp_path, monkeypatch) -> Path:
         (tmp_path / folder).mkdir(parents=True)
     for name, model in (("nsmc-small", trained), ("multi30k-de-en", translator)):
         (tmp_path / "model_cards" / name).symlink_to(model)
-    (tmp_path / "runs" / "quickstart").symlink_to(trained)
     (tmp_path / "scripts").symlink_to(ROOT / "scripts")
     splits = {"multi30k": ("train", "val", "test_2016_flickr"), "wmt14": ("train", "validation", "test")}
     for stem in (f"{folder}/{split}" for folder in splits for split in splits[folder]):

@@ -7,7 +7,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from make_site import IN_BOTH
+from make_site import IN_BOTH, REPOSITORY
 
 import hf_vanilla_transformer
 
@@ -29,7 +29,7 @@ html_theme = "furo"
 html_title = "Vanilla Transformer"
 html_context = {"in_both": IN_BOTH}
 html_theme_options = {
-    "source_repository": "https://github.com/OWNER/hf_vanilla_transformer",
+    "source_repository": REPOSITORY,
     "source_branch": "main",
     "top_of_page_buttons": [],
 }

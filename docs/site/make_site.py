@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -25,7 +26,7 @@ from hf_vanilla_transformer.commands import page as page_command
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build"
-REPOSITORY = "https://github.com/OWNER/hf_vanilla_transformer"
+REPOSITORY = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Repository"]
 CHAPTERS = sorted(path.stem for path in (ROOT / "docs" / "walkthrough").glob("[0-9]*.ipynb"))
 
 

@@ -8,6 +8,7 @@ Any server of files serves the folder, such as `python -m http.server --bind 127
 
 import shutil
 from dataclasses import dataclass
+from importlib.metadata import metadata
 from pathlib import Path
 from typing import Literal
 
@@ -44,5 +45,7 @@ def main(argv: list[str] | None = None) -> None:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, copy)
         names = [Path(model).resolve().name for model in arguments.model]
-        save_json(folder / "page.json", {"language": arguments.language, "models": names})
+        urls = dict(line.split(", ") for line in metadata("hf-vanilla-transformer").get_all("Project-URL"))
+        chapters = f"{urls['Repository']}/blob/main/docs/walkthrough"
+        save_json(folder / "page.json", {"language": arguments.language, "models": names, "chapters": chapters})
     print(f"python -m http.server --bind 127.0.0.1 --directory {arguments.output_dir}")

@@ -70,8 +70,8 @@ def load_labelled_text(
         label names are `negative` and `positive` for NSMC's format, else the labels themselves, sorted.
 
     Raises:
-        OSError: A file cannot be read, or the Hub cannot be reached.
-        DataError: The source does not exist, or there is an error in it.
+        OSError: A file cannot be read.
+        DataError: The source does not exist, the Hub cannot be reached, or there is an error in it.
     """
     name, kind = name_of(source), problem_type or SINGLE
     if kind not in PROBLEM_TYPES:

@@ -52,8 +52,8 @@ def load_parallel_text(
         The splits, each with the columns `source` and `target` (strings).
 
     Raises:
-        OSError: A file cannot be read, or the Hub cannot be reached.
-        DataError: The source does not exist, the sides are not aligned, or there is another error in it.
+        OSError: A file cannot be read.
+        DataError: The source does not exist, the Hub cannot be reached, or the sides are not aligned or have an error.
     """
     if source_column == target_column:
         raise DataError(f"source and target are the same column, {source_column!r}")

@@ -25,7 +25,7 @@ def data_errors(name: str) -> Iterator[None]:
     """Raise an error of `datasets` as a `DataError` with the message of its first cause."""
     try:
         yield
-    except (DatasetsError, FileNotFoundError, ValueError, StopIteration) as error:  # the last for empty JSON
+    except (DatasetsError, FileNotFoundError, ConnectionError, ValueError, StopIteration) as error:  # of empty JSON
         cause: BaseException = error
         while cause.__cause__ is not None and not isinstance(cause, DataError):
             cause = cause.__cause__

@@ -42,7 +42,8 @@ def read_tables(
         quotings = NSMC_QUOTINGS if nsmc_files else 1
         data = {split: _read_table(file, columns, encoding, quotings) for split, file in files.items()}
     else:
-        with data_errors(name):
+        is_here = Path(name).exists()
+        with data_errors(name if is_here else f"{name}: no such file or folder here; as a name on the Hub"):
             data = dict(load_dataset(name, config_name))
         data = {split: _select(name, rows, columns) for split, rows in data.items()}
     split_of = {other: split for split, names in NAMES.items() for other in names}

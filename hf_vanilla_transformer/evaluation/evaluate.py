@@ -4,7 +4,7 @@
 import csv
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import fields
 from itertools import pairwise
@@ -28,7 +28,7 @@ from ..inference.folder import load_tokenizer, task_of_folder
 from ..inference.torch_engine import TorchEngine
 from ..settings.groups import EvaluationArguments, LabelledTextArguments, PairArguments, check_robustness
 from ..settings.reading import read_settings
-from ..tasks import METRICS, MULTI, REGRESSION, SINGLE, TRANSLATION, headline_of
+from ..tasks import CLASSIFICATION, METRICS, MULTI, REGRESSION, SINGLE, TRANSLATION, Task, headline_of
 from ..tokenizer import has_capitals
 from .metrics import (
     beside_baseline,
@@ -86,8 +86,7 @@ def evaluate(model: str | Path, **settings: Any) -> dict[str, Any]:
         OSError: a file cannot be read or written.
     """
     folder = os.fspath(model)
-    translates = task_of_folder(folder, "evaluate") is TRANSLATION
-    group: Any = PairArguments if translates else LabelledTextArguments
+    group, measure = MEASURES[task_of_folder(folder, "evaluate")]
     names = {one.name for one in fields(group)}
     recipe = {name: value for name, value in record_of(folder, RECIPE_FILE).items() if name in names}
     if (learned := getattr(model, "data", None)) is not None:  # of a run, whose record has the name alone
@@ -95,7 +94,7 @@ def evaluate(model: str | Path, **settings: Any) -> dict[str, Any]:
     given = {"model": folder, **settings}
     (arguments, data), _ = read_settings([EvaluationArguments, group], recipe, given, "evaluate")
     with nullcontext() if arguments.output_dir is None else finished_folder(arguments.output_dir) as made:
-        measured = (evaluate_translator if translates else evaluate_classifier)(arguments, data, settings)
+        measured = measure(arguments, data, settings)
         if made is not None:
             written = vars(arguments) | vars(data) | {"data": name_of(data.data)}
             save_json(made / "evaluation.json", {"arguments": written, **describe_environment(), **measured.report})
@@ -235,6 +234,13 @@ def measure(rows: Dataset, answers: np.ndarray, problem_type: str) -> Measured:
     headline = f"{', '.join(figures)}{interval_of(report)}"
     worst = [row for row in np.argsort(-errors, kind="stable") if errors[row]]
     return Measured(report, headline, {**columns, "text": texts}, worst)
+
+
+# Of each task that `evaluate` takes, the settings of its data and the function that measures.
+MEASURES: dict[Task, tuple[Any, Callable]] = {
+    CLASSIFICATION: (LabelledTextArguments, evaluate_classifier),
+    TRANSLATION: (PairArguments, evaluate_translator),
+}
 
 
 def accuracy_by_length(texts: list[str], right: np.ndarray) -> list[dict[str, Any]]:

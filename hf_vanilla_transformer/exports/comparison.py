@@ -11,7 +11,6 @@ from transformers import PreTrainedTokenizerBase
 from ..errors import DataError
 from ..inference.engine import Engine, log_probabilities
 from ..inference.torch_engine import TorchEngine
-from ..tasks import CLASSIFICATION, task_of
 
 
 # Greatest difference of a number in float32; of a number above 1, relative to it.
@@ -50,19 +49,19 @@ def compare(
     special = {model.facts.pad_token_id, model.facts.start_token_id, *model.facts.end_token_ids}
     texts = random_rows(config.vocab_size, special, lengths)
     compare_tokenizers(tokenizer, folder, texts)
-    if task_of(model.facts.model_class) is CLASSIFICATION:
+    if model.model.can_generate():
+        target_lengths = [min(length, config.max_target_positions) - 1 for length in lengths]  # without the end token
+        targets = random_rows(config.target_vocab_size, special, target_lengths)
+        expected, actual = (log_probabilities(one, texts, targets) for one in engines)
+        report = differences(expected, actual, is_quantized)
+        name, same = "same_translation", same_translations(model, export, texts, is_quantized)
+    else:
         texts = [[], *texts]
         expected, actual = (one.logits(texts, BATCH) for one in engines)
         report = differences(expected, actual, is_quantized)
         name, same = "same_label", expected.argmax(axis=-1) == actual.argmax(axis=-1)
         if is_quantized and same.mean() < INT8_AGREEMENT:
             raise DataError(f"{DISAGREEMENT}the same label for {same.mean():.0%} of the texts")
-    else:
-        target_lengths = [min(length, config.max_target_positions) - 1 for length in lengths]  # without the end token
-        targets = random_rows(config.target_vocab_size, special, target_lengths)
-        expected, actual = (log_probabilities(one, texts, targets) for one in engines)
-        report = differences(expected, actual, is_quantized)
-        name, same = "same_translation", same_translations(model, export, texts, is_quantized)
     return {"texts": len(texts), "longest": max(lengths), **report, name: f"{sum(same):,} of {len(same):,}"}
 
 

@@ -107,7 +107,7 @@ def make_record(arguments: ExportArguments, model: VanillaTransformerPreTrainedM
         "source": arguments.model,
         "parameters": model.num_parameters(),
         "config": config,
-        "generation": {} if task is CLASSIFICATION else model.generation_config.to_diff_dict(),
+        "generation": model.generation_config.to_diff_dict() if model.can_generate() else {},
         **environment,
     }
     if task is CLASSIFICATION:
@@ -117,19 +117,19 @@ def make_record(arguments: ExportArguments, model: VanillaTransformerPreTrainedM
 
 def save_card(folder: Path, record: dict[str, Any], tokenizer: PreTrainedTokenizerBase, source: str) -> None:
     """Write the card of an export of `source`, a model's folder or Hub name."""
-    facts = ModelFacts.of(record["config"], record["generation"])
-    texts = [texts[0] for texts in [*EXAMPLES[record["task"]].values(), *EXAMPLES["translation"].values()]]
+    facts, task = ModelFacts.of(record["config"], record["generation"]), TASKS[record["task"]]
+    texts = [texts[0] for texts in [*EXAMPLES[task.name].values(), *EXAMPLES["translation"].values()]]
     # The tokenizer knows the words of the model's language best.
     example = min(texts, key=lambda text: tokenizer(text)["input_ids"].count(tokenizer.unk_token_id))
     head = ModelCardData(
         **metadata_of(source),
-        pipeline_tag=TASKS[record["task"]].pipeline_tag,
+        pipeline_tag=task.pipeline_tag,
         library_name=record["format"],
         tags=["vanilla-transformer", *filter(None, [record["quantize"]])],
     )
     environment = jinja2.Environment(loader=TEMPLATES, trim_blocks=True, lstrip_blocks=True)
     text = environment.get_template("card.md.jinja").render(
-        **record,
+        **record | {"task": task},
         card_data=head.to_yaml(),
         facts=facts,
         engine=FORMATS[record["format"]].title,

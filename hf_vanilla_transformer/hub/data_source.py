@@ -42,7 +42,7 @@ KNOWN_DATA = {
         "bentrevett/multi30k",
         "Multi30k",
         "captions of pictures, Elliott et al. 2016, <https://github.com/multi30k/dataset>",
-        "for research and other non-commercial use alone",
+        "for non-commercial research and education alone, as Flickr30k",
         is_on_hub=True,
     ),
 }

@@ -179,10 +179,10 @@ function showAnswer() {
 const current = () => PANELS.find(({ id }) => `#${id}` === location.hash) ?? map;
 
 function contextOf(panel) {
-  const { model, run, language, depth, guesses, startPiece, examples } = page;
+  const { model, run, language, depth, guesses, startPiece, examples, chapters } = page;
   return {
     ...{ model, config: model.config, task: model.task, run, w, language, depth, guesses, startPiece, examples },
-    ...{ panels: PANELS, labelOf, choose },
+    ...{ panels: PANELS, labelOf, choose, chapters },
     others: Array.from(get(".models select").options, ({ value }) => value).filter((name) => !name.endsWith(page.name)),
     state: (page.states[panel.id] ??= {}),
     answer: (words, options) => runOf(words ?? input.value, options),
@@ -318,9 +318,10 @@ get(".open input").addEventListener("change", ({ target }) => {
   if (files.size) open(files, nameOf(files));
 });
 
-/** What stands beside the page: page.json lists models and may name a language. */
+/** What stands beside the page: page.json lists models, says where the chapters are, and may name a language. */
 async function begin() {
-  const { language, models } = await fetch("page.json").then((answer) => answer.json());
+  const { language, models, chapters } = await fetch("page.json").then((answer) => answer.json());
+  page.chapters = chapters;
   if (!parameters.has("lang") && language) page.language = language;
   const wanted = parameters.get("model") ?? models[0];
   say();

@@ -31,11 +31,11 @@ function explanation(panel, context) {
   return root;
 }
 
-/** A chapter's address: `*` in the meta element is its name; the heading gives the anchor. */
-export function chapterLink(id, { language, w }) {
+/** A link to a chapter; the heading gives the anchor. */
+export function chapterLink(id, { language, w, chapters }) {
   const [chapter, ...headings] = CHAPTERS[id];
   const heading = headings[language === "ko" ? 0 : 1];
-  const base = document.querySelector(`meta[name=chapters-${language}]`).content.replace("*", chapter);
+  const base = `${chapters}${language === "ko" ? "" : "/en"}/${chapter}.ipynb`;
   const anchor = heading.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, "").trim().replace(/\s/g, "-");
   return make("a", { href: `${base}#${encodeURIComponent(anchor)}`, text: w("chapter", { number: +chapter.slice(0, 2), heading: heading.replaceAll("`", "") }) });
 }

@@ -164,7 +164,7 @@ def train(
         run.finish(
             trainer,
             headline=headline(run.metrics["test"], len(train_rows), problem_type),
-            use="predict --model FOLDER --file texts.txt",
+            use="echo 'TEXT' | vanilla-transformer predict --model FOLDER",
             data=lambda: {**data_record(data_arguments.data, data), **further},
             script=script,
         )

@@ -87,7 +87,7 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
         run.finish(
             trainer,
             headline=f"validation perplexity: {perplexity:.3f}",
-            use="train-classifier --model FOLDER --data nsmc",
+            use="vanilla-transformer train-classifier --model FOLDER --data nsmc",
             data=lambda: {
                 "source": {file: file_checksum(file) for file in texts},
                 "train": {"rows": len(rows)},

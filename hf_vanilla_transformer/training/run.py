@@ -344,7 +344,7 @@ class Run:
         print_once(
             headline,
             f"{self.folder}: the model, its record, and a card, {CARD_FILE}",
-            f"Use it:   vanilla-transformer {use.replace('FOLDER', folder)}",
+            f"Use it:   {use.replace('FOLDER', folder)}",
             f"Share it: vanilla-transformer push-to-hub {folder} --repo_id USER/NAME --dry_run",
         )
         if self.training.push_to_hub:

@@ -130,7 +130,7 @@ def train(
             trainer,
             headline=f"test BLEU{words}: {measured[bleu]:.2f}, chrF {measured['chrf']:.2f} "
             f"({measured[f'{bleu}_signature']}; {measured['chrf_signature']})",
-            use="translate --model FOLDER --file texts.txt",
+            use="echo 'TEXT' | vanilla-transformer translate --model FOLDER",
             data=lambda: data_record(data_arguments.data, data),
             script=script,
         )

@@ -34,7 +34,7 @@ def test_a_run_says_where_it_goes_what_it_reached_and_what_comes_next(succeed, r
     assert lines[0] == "The result goes to runs/sample" and lines[2 : 2 + len(facts)] == facts
     accuracy = read_json(Path("runs/sample/metrics.json"))["test"]["accuracy"]
     assert [line for line in lines if line.startswith(f"test accuracy: {accuracy:.4f}")]
-    assert lines[-2].endswith("vanilla-transformer predict --model runs/sample --file texts.txt")
+    assert lines[-2].endswith("echo 'TEXT' | vanilla-transformer predict --model runs/sample")
 
 
 @pytest.mark.parametrize("other", [0, 1])

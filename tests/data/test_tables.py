@@ -132,8 +132,9 @@ def test_sources_that_are_nothing(load, tmp_path):
         load(tmp_path / "t.tsv", encoding="utf-16-be")
     with pytest.raises(FileNotFoundError, match="nowhere.csv"):
         load("nowhere.csv")
-    with data_error("no/where/at all"):
-        load("no/where/at all")
+    for name in ("nowhere", "some/where", "no/where/at all", "my data"):
+        with data_error(f"{name}: no such file or folder here; as a name on the Hub: "):
+            load(name)
     with data_error("not a list"):
         load([{"document": "a", "label": "b"}])
 

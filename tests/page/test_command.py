@@ -1,5 +1,6 @@
 """`vanilla-transformer page`: what is in the folder, and what is refused."""
 
+import re
 from pathlib import Path
 
 from exports.models import random_model, save
@@ -25,7 +26,11 @@ def test_the_folder_has_the_page_and_what_it_reads_of_the_models(succeed, tmp_pa
     said = succeed("page", "--model", *folders, "--output_dir", page, "--language", "ko")
     assert said == f"python -m http.server --bind 127.0.0.1 --directory {page}\n"
     assert names_in(PAGE) <= names_in(page)
-    assert read_json(page / "page.json") == {"language": "ko", "models": ["classifier", "translator"]}
+    beside = read_json(page / "page.json")
+    assert re.fullmatch(
+        r"https://github.com/[^/]+/hf_vanilla_transformer/blob/main/docs/walkthrough", beside["chapters"]
+    )
+    assert beside == {"language": "ko", "models": ["classifier", "translator"], "chapters": beside["chapters"]}
     own = {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"}
     assert own <= names_in(page / "models" / "translator")
     targets = {"target_tokenizer/tokenizer.json", "target_tokenizer/tokenizer_config.json"}

@@ -1,8 +1,6 @@
-# owner-placeholder
-"""What a release needs: the owner's name in every file, distributions with the right files."""
+"""What a release needs: the owner's name in one file, distributions with the right files."""
 
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -15,42 +13,29 @@ from shared import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts" / "maintainer"))
 import release_check
-from set_owner import MARK, files_with_placeholder, set_owner
 
 
 sys.path.pop(0)
 
 
-@pytest.fixture
-def checkout(tmp_path, monkeypatch):
-    """A repository with three files."""
-    texts = {"a.md": "https://github.com/OWNER/x and OWNERS", "b.py": f"# {MARK}: OWNER\n", "c.txt": "nothing"}
-    for name, text in texts.items():
-        (tmp_path / name).write_text(text)
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    subprocess.run(["git", "add", "."], cwd=tmp_path, check=True)
-    return tmp_path
-
-
-def test_the_owners_name_is_set_everywhere_but_where_the_placeholder_is_meant(checkout):
-    assert set_owner(checkout, "a-name") == ["a.md"]
-    assert (checkout / "a.md").read_text() == "https://github.com/a-name/x and OWNERS"
-    assert "OWNER" in (checkout / "b.py").read_text()
-    assert files_with_placeholder(checkout) == [] == set_owner(checkout, "other")
-
-
-@pytest.mark.parametrize("name", ["-a", "a--b", "../x", "a" * 40, "OWNER"])
-def test_what_is_no_owners_name_is_refused(name, checkout):
-    with pytest.raises(ValueError, match="no name of an owner"):
-        set_owner(checkout, name)
-    assert "OWNER" in (checkout / "a.md").read_text()
+def test_the_owners_name_stands_in_one_file():
+    """The chapters' notebooks are made from it."""
+    words = [
+        "git",
+        "grep",
+        "-lE",
+        "github.com/[^/ ]+/hf_vanilla_transformer",
+        ":!docs/walkthrough",
+        ":!tests/test_walkthrough.py",
+    ]
+    assert subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout == "pyproject.toml\n"
 
 
 def test_what_is_wrong_with_a_release_is_listed(monkeypatch, tmp_path):
     """In a checkout without a tag; each line begins with the file."""
     for name in ("CHANGELOG.md", "CITATION.cff"):
         (tmp_path / name).write_text("## [9.9.9]\nversion: 9.9.9\n")
-    (tmp_path / "page.md").write_text("OWNER")
+    (tmp_path / "pyproject.toml").write_text(f"https://{release_check.PLACEHOLDER}/x")
     for words in (["init", "-q"], ["add", "."]):
         subprocess.run(["git", *words], cwd=tmp_path, check=True)
     monkeypatch.setattr(release_check, "ROOT", tmp_path)
@@ -58,7 +43,7 @@ def test_what_is_wrong_with_a_release_is_listed(monkeypatch, tmp_path):
     monkeypatch.setattr(release_check.run, "__kwdefaults__", {"cwd": tmp_path})
     found = release_check.check_names()
     assert [one.partition(":")[0] for one in found[:3]] == ["CHANGELOG.md", "CITATION.cff", "git"]
-    assert any("OWNER stands in 1 files" in one for one in found)
+    assert found[-1].startswith("pyproject.toml: ")
 
 
 def test_files_that_are_missing_or_too_many_are_named(monkeypatch, tmp_path):
@@ -93,18 +78,6 @@ def test_workflows_name_models_and_targets_that_are_there():
     models = yaml.safe_load((ROOT / ".github" / "workflows" / "models.yml").read_text())
     listed = models["jobs"]["upload"]["strategy"]["matrix"]["model"]
     assert sorted(listed) == sorted(path.name for path in (ROOT / "model_cards").iterdir() if path.is_dir())
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not (ROOT / ".git").exists() or shutil.which("git") is None, reason="this is no checkout")
-def test_no_file_needs_the_placeholder(tmp_path):
-    """A clone in which the owner's name is set still has the walk-through's two editions in step."""
-    subprocess.run(["git", "clone", "-q", ROOT, tmp_path / "clone"], check=True)
-    assert len(set_owner(tmp_path / "clone", "somebody")) > 10
-    files = ["tests/test_walkthrough_languages.py", "tests/test_korean_pages.py", "tests/test_wheel.py"]
-    words = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider", *files]
-    result = subprocess.run(words, cwd=tmp_path / "clone", capture_output=True, encoding="utf-8", check=False)
-    assert result.returncode == 0, result.stdout[-3000:]
 
 
 @pytest.mark.parametrize("content", [None, "#!/bin/sh\nexit 127\n", "#!/bin/sh\necho not active >&2; exit 1\n"])
