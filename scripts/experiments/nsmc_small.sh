@@ -97,6 +97,11 @@ stage small-labels-2 python "$here/two_teachers.py" --data "$nsmc" --model "$run
 stage small-distilled-2 torchrun --nproc_per_node 2 "$here/distil.py" --model "$runs/small-mean" \
     --soft_labels "$runs/small-labels-2" --updates 7500 --decay 3500 --slips 0.4 --seed 2
 
-# LAST
+# The labelled reviews alone, MINUTES on one core; the mean of these weights and those before; and 200 updates at a low
+# rate, VALUES.
+stage small-last-2 vanilla-transformer train-classifier "$here/recipes/finetune.yaml" --data "$nsmc" \
+    --model "$runs/small-distilled-2" --augment spacing typing_slip --weights_dtype float16 --baseline false
+stage small-mean-2 python "$here/mean.py" --models "$runs/small-distilled-2" "$runs/small-last-2"
 stage nsmc-small vanilla-transformer train-classifier "$here/recipes/finetune.yaml" --data "$nsmc" \
-    --model "$runs/small-distilled-2" --augment spacing typing_slip --robustness all --weights_dtype float16
+    --model "$runs/small-mean-2" --augment spacing typing_slip --weights_dtype float16 --robustness all \
+    --max_steps 200 --learning_rate 2e-5 --eval_steps 100 --save_steps 100 --logging_steps 20
