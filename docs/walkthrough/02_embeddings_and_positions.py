@@ -215,7 +215,7 @@ plot_matrix(positions[:60] @ positions[:60].T, title="두 자리의 내적", xla
 # 언제든 다시 계산할 수 있으므로 저장하지도 않습니다(`persistent=False`).
 #
 # B는 문장 수, L은 길이, D는 `d_model`, P는 자리의 수, V는 어휘의 크기입니다. `self.tokens`와 `self.positions`라는
-# 이름은 그대로 쓰세요. 5장에서는 학습된 가중치를 `tokens`에 옮겨 넣고, 6장에서는 `positions`를 지워 봅니다.
+# 이름은 바꾸지 마세요. 5장에서는 학습된 가중치를 `tokens`에 옮겨 넣고, 6장에서는 `positions`를 지워 봅니다.
 
 
 # %% tags=["blank"]

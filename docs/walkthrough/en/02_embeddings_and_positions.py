@@ -210,7 +210,7 @@ plot_matrix(
     positions[:60] @ positions[:60].T, title="Dot products of two positions", xlabel="position", ylabel="position"
 )
 
-# %% [markdown] source="4c9a4a38"
+# %% [markdown] source="18ca3c82"
 # > *The Annotated Transformer* computes this table in float32. This package computes it in float64 and then converts
 # > it. For an input of 350 tokens, the encoder's outputs differ by about 2e-5 ([table](../../tutorials.md)). *The
 # > document that came with pytorch-transformer* takes the exponential once too often, so that its speeds are not the

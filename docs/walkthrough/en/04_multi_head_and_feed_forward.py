@@ -89,7 +89,7 @@ print(heads.transpose(0, 1).flatten(-2))
 # %%
 drawings.heads()
 
-# %% [markdown] source="718df02c"
+# %% [markdown] source="12235f01"
 # ### Write it: `MultiHeadAttention`
 #
 # Multiplying by a matrix and adding a bias is a **linear layer**, `nn.Linear`. H is the number of heads, and K =

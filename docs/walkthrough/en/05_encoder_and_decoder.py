@@ -196,7 +196,7 @@ for module in (Dropout(0.25), nn.Dropout(0.25)):
     dropped = module(torch.ones(8))
     print(type(module).__name__, dropped, f"mean of many: {module(torch.ones(100_000)).mean():.2f}")
 
-# %% [markdown] source="cd0cbc5a"
+# %% [markdown] source="a2a050bc"
 # ## Write it: `EncoderLayer`
 #
 # The paper has post-norm, but both trained models of this repository are pre-norm, so yours is, too. Each sub-layer
