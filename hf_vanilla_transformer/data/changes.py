@@ -35,6 +35,8 @@ _VOWELS = "ㅏㅐㅑㅒㅓㅔㅕㅖㅗㅘㅙㅚㅛㅜㅝㅞㅟㅠㅡㅢㅣ"
 _FINALS = " ㄱㄲㄳㄴㄵㄶㄷㄹㄺㄻㄼㄽㄾㄿㅀㅁㅂㅄㅅㅆㅇㅈㅊㅋㅌㅍㅎ"
 _FIRST_SYLLABLE = ord("가")
 _SYLLABLE = re.compile("[가-힣]")
+# What joins two emoji to one, and the colours of skin.
+_EMOJI_MARKS = "\u200d🏻🏼🏽🏾🏿"
 
 
 def no_spaces(text: str, generator: Random | None = None) -> str:
@@ -125,7 +127,8 @@ def check_changes(names: Iterable[str]) -> None:
 def _characters(word: str) -> list[str]:
     characters: list[str] = []
     for character in unicodedata.normalize("NFC", word):
-        if characters and unicodedata.category(character).startswith("M"):
+        is_mark = unicodedata.category(character).startswith("M") or character in _EMOJI_MARKS
+        if characters and (is_mark or characters[-1].endswith(_EMOJI_MARKS[0])):
             characters[-1] += character
         else:
             characters.append(character)

@@ -107,6 +107,12 @@ def load_labelled_text(
     for split, rows in data.items():
         read = partial(read_label, names=label_names(rows), label_ids=ids, problem_type=kind)
         data[split] = _text_and_label(rows, f"{name}, split {split}", label_column, read, features)
+    if cut and kind == MULTI and "train" in data:
+        numbers = {*map(len, data["train"]["label"])}
+        if numbers == {len(ordered)}:
+            raise DataError(f"{name}: each text has all labels; name those of each text, no vectors of 0 and 1")
+        if max(numbers) < 2:
+            logger.warning(f"{name}: no text of train has two labels; a string has | between them")
     if not cut:
         return data
     return complete_splits(data, name, validation_fraction, seed, always_cut=["validation"] if nsmc_files else [])

@@ -32,11 +32,15 @@ def splits_of(value: Any, columns: Mapping[str, str | None]) -> dict[str, "Datas
         DataError: A data set has a transform, or a DataFrame lacks a column.
     """
     from datasets import Dataset
+    from pyarrow import ArrowException
 
     if type(value).__name__ == "DataFrame":
         frame = value.iloc[:, find_columns("DataFrame", [str(name) for name in value.columns], columns)]
         # `convert_dtypes` keeps whole numbers whole beside missing ones.
-        value = Dataset.from_pandas(frame.convert_dtypes(), preserve_index=False)
+        try:
+            value = Dataset.from_pandas(frame.convert_dtypes(), preserve_index=False)
+        except ArrowException as error:
+            raise DataError(f"DataFrame: {'; '.join(error.args)}") from error
     splits = {"train": value} if isinstance(value, Dataset) else value
     if any(rows.format["type"] == "custom" for rows in splits.values()):
         raise DataError("the data set has a transform: apply it with `map`")

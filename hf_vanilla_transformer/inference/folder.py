@@ -161,10 +161,10 @@ def check_tokenizer_class(folder: str, subfolder: str) -> None:
     with suppress(OSError):  # a tokenizer's folder may have no config.json
         settings.append(PreTrainedConfig.get_config_dict(folder, subfolder=subfolder)[0])
     for name in filter(None, (one.get("tokenizer_class") for one in settings)):
-        for tried in {name, name.removesuffix("Fast")}:
-            named = tokenizer_class_from_name(tried)
-            if named is not None and not (isinstance(named, type) and issubclass(named, PreTrainedTokenizerBase)):
-                raise DataError(f"{folder}: tokenizer_class: {name} is no tokenizer, or its library is not installed")
+        names = {name, name.removesuffix("Fast")} if isinstance(name, str) else ()
+        named = [found for one in names if (found := tokenizer_class_from_name(one)) is not None] if names else [name]
+        if not all(isinstance(one, type) and issubclass(one, PreTrainedTokenizerBase) for one in named):
+            raise DataError(f"{folder}: tokenizer_class: {name} is no tokenizer, or its library is not installed")
 
 
 def size_needed(tokenizer: PreTrainedTokenizerBase) -> int:
