@@ -89,12 +89,7 @@ def columns_of_run(model: str) -> tuple[str | None, str]:
 
 
 def open_texts(arguments: LinesArguments, *, repeats_text: bool) -> Texts:
-    """Open the texts, and read a table's header; with `repeats_text`, a line of answers ends with its text.
-
-    Raises:
-        OSError: the file cannot be read.
-        DataError: a table has no such column.
-    """
+    """Open the texts, and read a table's header; with `repeats_text`, a line of answers ends with its text."""
     file, encoding, form = arguments.file, arguments.encoding, arguments.form
     if not form:
         if file is None:

@@ -12,7 +12,6 @@ from transformers import PreTrainedTokenizerBase
 
 from ..errors import DataError
 from ..tasks import MULTI, PROBLEM_TYPES, REGRESSION, SINGLE
-from ..tokenizer import encode
 from .labels import LABEL_TYPES, label_names, labels_of, multi_hot, order_labels, problem_type_of, read_label
 from .nsmc import NSMC_LABELS, NSMC_TEXTS, find_nsmc_files
 from .rows import complete_splits, convert_rows, tokenize_rows
@@ -116,6 +115,22 @@ def load_labelled_text(
     if not cut:
         return data
     return complete_splits(data, name, validation_fraction, seed, always_cut=["validation"] if nsmc_files else [])
+
+
+def encode(texts: list[str], tokenizer: PreTrainedTokenizerBase, max_length: int | None = None) -> list[list[int]]:
+    """Turn texts into token ids, at least one per text: the model needs one.
+
+    Args:
+        max_length: The number of tokens that a text is truncated to; by default `tokenizer.model_max_length`.
+
+    Returns:
+        The ids of each text. A text without tokens (zero-width characters, say) becomes the unknown token.
+    """
+    if tokenizer.unk_token_id is None:
+        raise DataError("the tokenizer has no unk_token")
+    unused = {"return_attention_mask": False, "return_token_type_ids": False}
+    encoded = tokenizer(texts, truncation=True, max_length=max_length, **unused)
+    return [ids or [tokenizer.unk_token_id] for ids in encoded["input_ids"]]
 
 
 def tokenize(

@@ -63,11 +63,7 @@ def labels_of(rows: Dataset, problem_type: str) -> list[str]:
 
 
 def order_labels(source: str, labels: Mapping[str, Sequence[str]], have_order: bool, problem_type: str) -> list[str]:
-    """Return the labels of all splits, sorted, numbers by their size, unless they have an order.
-
-    Raises:
-        DataError: They can be read in two ways.
-    """
+    """Return the labels of all splits, sorted, numbers by their size, unless they have an order."""
     every = list(dict.fromkeys(chain.from_iterable(labels.values())))
     if not have_order:
         integers = all(re.fullmatch(r"[+-]?\d+", label) for label in every)

@@ -29,10 +29,6 @@ def iterate_lines(file: str | os.PathLike, encoding: str = "utf-8") -> Iterator[
 
     Yields:
         The lines without their ends. Only LF and CRLF end a line: reviews contain Unicode's other line separators.
-
-    Raises:
-        OSError: The file cannot be read.
-        DataError: A line is not in this encoding, or the compressed file is damaged.
     """
     with open(file, "rb") as stream:
         yield from stream_lines(stream, os.fspath(file), encoding)
@@ -87,10 +83,6 @@ def iterate_rows(file: str | os.PathLike, encoding: str = "utf-8", quotings: int
 
     Yields:
         The fields of each row, without empty lines.
-
-    Raises:
-        OSError: The file cannot be read.
-        DataError: A row has another number of fields than the header, there is no header, or the CSV is not valid.
     """
     name, width, is_csv = os.fspath(file), 0, ending_of(file) == ".csv"
     with open(file, "rb") as stream:

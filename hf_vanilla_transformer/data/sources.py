@@ -26,11 +26,7 @@ def is_in_memory(value: Any) -> bool:
 
 
 def splits_of(value: Any, columns: Mapping[str, str | None]) -> dict[str, "Dataset"]:
-    """Return the splits, in plain Python values; a single table is train. Of a DataFrame, convert these columns alone.
-
-    Raises:
-        DataError: A data set has a transform, or a DataFrame lacks a column.
-    """
+    """Return the splits, in plain Python values; a table is train. Of a DataFrame, convert these columns alone."""
     from datasets import Dataset
     from pyarrow import ArrowException
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from transformers.hf_argparser import HfArg
 
-from ..errors import DataError, user_errors
+from ..errors import DataError
 from ..tasks import FORMATS, SINGLE
 
 
@@ -133,10 +133,6 @@ class ModelArguments:
     )
 
     def __post_init__(self):
-        from ..configuration_vanilla_transformer import VanillaTransformerConfig
-
-        with user_errors():
-            VanillaTransformerConfig.check_names(self.config)
         if self.model and set(self.config) - DROPOUT_FIELDS:
             raise DataError("--config: of --model, only the dropout rates can be changed")
 

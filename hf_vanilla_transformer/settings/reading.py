@@ -111,9 +111,6 @@ def read_settings(
 
     Returns:
         An instance of each dataclass; the settings of recipe and keywords, for the run's record.
-
-    Raises:
-        DataError: a setting does not exist, is missing, or has a value that it cannot have.
     """
     parser, file, of_recipe = SettingsParser(groups), None, recipe if isinstance(recipe, dict) else {}
     if recipe is not None and not isinstance(recipe, dict):

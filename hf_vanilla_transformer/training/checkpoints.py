@@ -35,10 +35,6 @@ def prepare_output_dir(output_dir: str, resume: str | None = None) -> str | None
     Args:
         output_dir: The run's folder. A new run's must be empty, but for checkpoints that were not saved to their end.
         resume: A checkpoint's folder; or `AUTO`.
-
-    Raises:
-        DataError: the folder is not empty, or `AUTO` finds a finished run.
-        OSError: the folder cannot be made.
     """
     folder = Path(output_dir)
     folder.mkdir(parents=True, exist_ok=True)
