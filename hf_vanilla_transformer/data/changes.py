@@ -7,12 +7,10 @@ characters compose the text first (NFC: files from a Mac are decomposed) and nev
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from random import Random
 
 from datasets import Dataset
-
-from ..errors import DataError
 
 
 # The share of the gaps between characters that `random_spaces` changes, as in kiwi-farm.
@@ -116,12 +114,6 @@ def change_texts(rows: Dataset, name: str, seed: int) -> Dataset:
     columns = rows.to_dict()
     columns["text"] = [CHANGES[name](text, Random(f"{seed} {place}")) for place, text in enumerate(columns["text"])]
     return Dataset.from_dict(columns, features=rows.features)
-
-
-def check_changes(names: Iterable[str]) -> None:
-    """Raise a `DataError` if one of these is not the name of a change."""
-    if unknown := [name for name in names if name not in CHANGES]:
-        raise DataError(f"no such change: {', '.join(unknown)}; there are {', '.join(CHANGES)}")
 
 
 def _characters(word: str) -> list[str]:

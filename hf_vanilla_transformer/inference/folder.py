@@ -96,13 +96,6 @@ def load_model(folder: str, **options) -> VanillaTransformerPreTrainedModel:
     return model
 
 
-def on_accelerator(model: Model) -> Model:
-    """Put the model into evaluation mode, on the accelerator if there is one."""
-    if torch.accelerator.is_available():
-        model.to(torch.accelerator.current_accelerator())  # type: ignore[arg-type]  # transformers wraps `to`
-    return model.eval()
-
-
 def load_to_train(model_class: type[Model], folder: str, config: VanillaTransformerConfig, **options: Any) -> Model:
     """Load a model to train it further, in float32 whatever its saved precision; `options` as in `load_model`."""
     options |= {"config": config, "dtype": torch.float32, "output_loading_info": True}

@@ -17,7 +17,7 @@ from ..tasks import ERRORS, MULTI, REGRESSION, SINGLE, headline_of
 MAX_ROWS = 500_000  # of the training split
 
 
-def linear_model(problem_type: str, rows: int) -> Any:
+def linear_model(rows: int, problem_type: str = SINGLE) -> Any:
     """Make an unfitted pipeline of scikit-learn for so many training rows."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression, Ridge
@@ -64,7 +64,7 @@ def measure_baseline(
     try:
         for spaces, change in (("kept", as_written), ("left out", no_spaces)):
             train, validation, test = ([change(text) for text in data[split]["text"]] for split in SPLITS)
-            model = linear_model(problem_type, len(chosen))
+            model = linear_model(len(chosen), problem_type)
             with warnings.catch_warnings(action="ignore"):  # of labels that no text has
                 model.fit([train[row] for row in chosen], labels["train"][chosen])
             value = metrics(to_rows(model.predict(validation)), "validation")[metric]

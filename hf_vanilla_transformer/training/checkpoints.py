@@ -78,14 +78,6 @@ def is_whole(checkpoint: Path) -> bool:
     return all(zipfile.is_zipfile(state) for state in states)
 
 
-def last_checkpoints(folder: str, number: int) -> list[str]:
-    """Return a run's last checkpoints, in the order of their steps; a DataError if there are fewer."""
-    checkpoints = list_checkpoints(folder, CHECKPOINT_PREFIX)
-    if len(checkpoints) < number:
-        raise DataError(f"{folder}: {len(checkpoints)} checkpoints, fewer than {number}")
-    return checkpoints[-number:]
-
-
 def list_checkpoints(folder: str, *prefixes: str) -> list[str]:
     """List the subfolders named by one of the prefixes and a step, in the order of their steps."""
     steps: dict[str, int] = {}
