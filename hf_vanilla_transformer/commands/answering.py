@@ -173,9 +173,6 @@ def answer_texts(
     """Answer texts in their order, a window at a time, so that memory does not grow with their number.
 
     Args:
-        arguments: The settings.
-        texts: From `open_texts`.
-        model: Counts the texts that it cuts.
         names: The columns of an answer; those of a blank text are empty.
         ask: Returns the answer to each text, None to a blank one.
         columns_of: Returns the columns of an answer by name.

@@ -126,8 +126,6 @@ def encode(texts: list[str], tokenizer: PreTrainedTokenizerBase, max_length: int
     Returns:
         The ids of each text. A text without tokens (zero-width characters, say) becomes the unknown token.
     """
-    if tokenizer.unk_token_id is None:
-        raise DataError("the tokenizer has no unk_token")
     unused = {"return_attention_mask": False, "return_token_type_ids": False}
     encoded = tokenizer(texts, truncation=True, max_length=max_length, **unused)
     return [ids or [tokenizer.unk_token_id] for ids in encoded["input_ids"]]
