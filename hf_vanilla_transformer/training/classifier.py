@@ -19,7 +19,6 @@ from transformers import (
 
 from ..data.labelled_text import tokenize
 from ..data.labels import label_names
-from ..data.report import describe_data
 from ..data.rows import column_array
 from ..errors import DataError
 from ..evaluation.metrics import (
@@ -42,6 +41,7 @@ from .augmentation import AugmentingCollator
 from .baseline import measure_baseline
 from .calibration import calibrate
 from .losses import balanced_weights, weighted_loss
+from .report import describe_data
 from .run import Run, make_config, print_once
 from .trainer import ResumableTrainer, data_seed
 

@@ -37,7 +37,7 @@ from ..inference.precision import training_precision
 from ..settings.groups import ModelArguments
 from ..tokenizer import train_tokenizer
 from .checkpoints import LOCK_FILE, last_whole_checkpoint, prepare_output_dir
-from .table import TableCallback
+from .report import TableCallback
 from .trainer import ResumableTrainer
 
 
