@@ -24,15 +24,11 @@ TITLES = {"train_loss": "training loss", "eval_loss": "validation loss"}
 def describe_data(
     data: DatasetDict, tokenizers: Mapping[str, PreTrainedTokenizerBase], max_length: int | None = None
 ) -> list[str]:
-    """Describe data before they are tokenized: rows, labels and lengths.
+    """Return lines to print on data that are not tokenized yet: rows, labels and lengths.
 
     Args:
-        data: What `load_labelled_text`, `load_parallel_text` or `load_corpus` returned.
         tokenizers: The tokenizer of each column of texts, `text` or `source` and `target`.
         max_length: The number of tokens that a text is cut to; by default each tokenizer's `model_max_length`.
-
-    Returns:
-        Lines to print, in English.
     """
     train = data["train"]
     rows = "rows: " + ", ".join(f"{split} {len(rows):,}" for split, rows in data.items())
