@@ -29,6 +29,10 @@ def iterate_lines(file: str | os.PathLike, encoding: str = "utf-8") -> Iterator[
 
     Yields:
         The lines without their ends. Only LF and CRLF end a line: reviews contain Unicode's other line separators.
+
+    Raises:
+        OSError: The file cannot be read.
+        DataError: A line is not in this encoding, or the compressed file is damaged.
     """
     with open(file, "rb") as stream:
         yield from stream_lines(stream, os.fspath(file), encoding)

@@ -69,6 +69,9 @@ def tokenize_corpus(corpus: DatasetDict, tokenizer: PreTrainedTokenizerBase, max
     Returns:
         The splits with the columns `input_ids` (int32), `row` (the line's place in its split, which seeds its
         corruption) and `length` (end-of-text token included).
+
+    Raises:
+        DataError: A split has no line with a token.
     """
 
     def tokenize_batch(batch: dict[str, list], rows: list[int]) -> dict[str, list]:

@@ -29,6 +29,17 @@ from ..tasks import ERRORS, METRICS, MULTI, REGRESSION, SINGLE
 from ..tokenizer import split_words
 
 
+__all__ = [
+    "bootstrapped_bleu",
+    "calibration_report",
+    "classification_report",
+    "compute_metrics",
+    "multi_label_report",
+    "regression_report",
+    "selective_report",
+    "translation_report",
+    "wilson_interval",
+]
 logger = logging.getLogger(__name__)
 # Bins of equal width for the probability of the predicted label.
 BINS = 10

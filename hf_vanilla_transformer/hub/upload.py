@@ -32,6 +32,9 @@ def repository_files(folder: str | Path) -> list[Path]:
 
     Returns:
         The sorted files, relative to the folder. `README.md` is among them even if it is still to be made.
+
+    Raises:
+        ValueError: A file is missing or damaged; the message names it.
     """
     folder = Path(folder)
     is_export = (folder / EXPORT_FILE).is_file()

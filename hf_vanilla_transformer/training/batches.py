@@ -22,6 +22,9 @@ class TokenBudgetBatchSampler(BatchSampler):
         max_tokens: The most tokens in a batch: sequences times the length of the longest.
         seed: Seed of both orders.
         max_rows: The most sequences in a batch.
+
+    Raises:
+        DataError: a sequence is longer than `max_tokens`.
     """
 
     sampler: SeedableRandomSampler

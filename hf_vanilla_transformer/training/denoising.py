@@ -36,6 +36,9 @@ class SpanInfilling(EpochCollator):
         mask_rate: Share of the tokens that are hidden: 0.3 in BART.
         mean_span_length: Mean of the Poisson distribution, at least 1: 3 in BART.
         seed: Seed of the corruption.
+
+    Raises:
+        DataError: The rate or length is out of range.
     """
 
     def __init__(

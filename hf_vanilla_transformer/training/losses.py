@@ -50,6 +50,9 @@ class LabelSmoothingLoss:
                 `decoder_input_ids`, as `DataCollatorForSeq2Seq(tokenizer, model=model)` does.
             labels: (B, T), int64, -100 where nothing is predicted.
             num_items_in_batch: The number to divide by, with gradient accumulation.
+
+        Raises:
+            DataError: a label is the padding token.
         """
         if (labels == self.pad_token_id).any():
             raise DataError(f"a label is the pad, {self.pad_token_id}: where nothing is predicted it must be -100")

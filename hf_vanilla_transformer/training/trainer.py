@@ -167,6 +167,9 @@ class TokenBudgetTrainer(ResumableSeq2SeqTrainer):
         max_tokens: As in `TokenBudgetBatchSampler`, for each process; None for Trainer's own batches.
         max_rows: As in `TokenBudgetBatchSampler`.
         **kwargs: The arguments of `Seq2SeqTrainer`. The training set has the model's columns, and `length`.
+
+    Raises:
+        DataError: accelerate is to split, dispatch or leave uneven the batches.
     """
 
     def __init__(self, *, max_tokens: int | None, max_rows: int | None = None, **kwargs: Any):
