@@ -28,9 +28,6 @@ def main(argv: list[str] | None = None) -> None:
 
     Args:
         argv: The command's name and its arguments; by default `sys.argv[1:]`.
-
-    Raises:
-        SystemExit: with status 2 if there is no such command, or as the command does.
     """
     argv = sys.argv[1:] if argv is None else argv
     if not argv or argv[0] in ("-h", "--help"):

@@ -19,14 +19,13 @@ import safetensors.torch
 import torch
 from transformers import PreTrainedModel
 
-from . import registration  # noqa: F401  # a converted model is saved with its code
-from .configuration_vanilla_transformer import VanillaTransformerConfig
 from .errors import DataError, named_errors
-from .modeling_vanilla_transformer import (
+from .modeling_vanilla_transformer import sinusoid_table
+from .registration import (  # a converted model is saved with its code
+    VanillaTransformerConfig,
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
     VanillaTransformerModel,
-    sinusoid_table,
 )
 
 

@@ -18,7 +18,7 @@ from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast, Sente
 from .errors import DataError
 
 
-__all__ = ["SPECIAL_TOKENS", "encode", "import_sentencepiece", "split_words", "train_tokenizer"]
+__all__ = ["SPECIAL_TOKENS", "import_sentencepiece", "split_words", "train_tokenizer"]
 logger = logging.getLogger(__name__)
 
 # Ids 0 to 6, in this order.
@@ -154,25 +154,6 @@ def join_spaced_characters(tokenizer: PreTrainedTokenizerBase) -> None:
         backend = tokenizer.backend_tokenizer
         join = normalizers.Replace(Regex(_SPACE_BETWEEN_CHARACTERS), "")
         backend.normalizer = normalizers.Sequence([backend.normalizer, join]) if backend.normalizer else join
-
-
-def encode(texts: list[str], tokenizer: PreTrainedTokenizerBase, max_length: int | None = None) -> list[list[int]]:
-    """Turn texts into token ids, at least one per text: the model needs one.
-
-    Args:
-        max_length: The number of tokens that a text is truncated to; by default `tokenizer.model_max_length`.
-
-    Returns:
-        The ids of each text. A text without tokens (zero-width characters, say) becomes the unknown token.
-
-    Raises:
-        ValueError: The tokenizer has no unknown token.
-    """
-    if tokenizer.unk_token_id is None:
-        raise DataError("the tokenizer has no unk_token")
-    unused = {"return_attention_mask": False, "return_token_type_ids": False}
-    encoded = tokenizer(texts, truncation=True, max_length=max_length, **unused)
-    return [ids or [tokenizer.unk_token_id] for ids in encoded["input_ids"]]
 
 
 def split_words(text: str) -> list[str]:

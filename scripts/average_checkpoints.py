@@ -13,10 +13,11 @@ from pathlib import Path
 from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.finished_folder import finished_folder
 from hf_vanilla_transformer.inference.engine import TARGET_TOKENIZER
 from hf_vanilla_transformer.inference.folder import load_tokenizer
-from hf_vanilla_transformer.training.checkpoints import average_checkpoints, last_checkpoints
+from hf_vanilla_transformer.training.checkpoints import CHECKPOINT_PREFIX, average_checkpoints, list_checkpoints
 
 
 @dataclass
@@ -29,7 +30,9 @@ class AverageArguments:
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([AverageArguments], __doc__, argv)
-    checkpoints = last_checkpoints(arguments.run, arguments.last)
+    checkpoints = list_checkpoints(arguments.run, CHECKPOINT_PREFIX)[-arguments.last :]
+    if len(checkpoints) < arguments.last:
+        raise DataError(f"{arguments.run}: {len(checkpoints)} checkpoints, fewer than {arguments.last}")
     model = average_checkpoints(checkpoints)
     tokenizers = {}
     if Path(checkpoints[-1], "tokenizer_config.json").is_file():

@@ -149,7 +149,7 @@ def test_exceptions_and_endless_loops_become_a_sentence(checks, notebook, monkey
     fails = {
         "FeedForward": (("self.fc2(x)", "self.fc2(y)"), "'y'"),
         "merge": (
-            ("    for piece in word:\n", "    while True:\n        pass\n    for piece in word:\n"),
+            ("    merged = []", "    while True:\n        pass\n    merged = []"),
             "TimeoutError",
         ),
         "noam": (("step**-0.5", "exit()"), "SystemExit"),

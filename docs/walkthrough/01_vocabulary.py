@@ -100,8 +100,8 @@ pd.DataFrame([describe(str.split), describe(list)], index=["단어", "글자"]).
 #
 # ### 만들기: `most_frequent_pair`
 #
-# 이웃한 두 조각의 쌍을 모든 단어에서 세어, 가장 자주 나온 쌍을 돌려줍니다. `Counter`는 같은 것이 몇 번 나왔는지
-# 셉니다.
+# 이웃한 두 조각의 쌍을 모든 단어에서 세어, 가장 자주 나온 쌍을 돌려줍니다. 횟수가 같으면 먼저 나온 쌍입니다. 쌍이
+# 하나도 없는 경우는 다루지 않아도 됩니다. `Counter`는 같은 것이 몇 번 나왔는지 셉니다.
 
 
 # %% tags=["blank"]
@@ -128,17 +128,18 @@ check(most_frequent_pair)
 # %% [markdown]
 # ### 만들기: `merge`
 #
-# 단어 하나에서 `left` 바로 뒤에 `right`가 오는 곳을 모두 `left + right` 한 조각으로 바꿉니다.
+# 단어 하나에서 `left` 바로 뒤에 `right`가 오는 곳을 모두 `left + right` 한 조각으로 바꿉니다. 왼쪽부터 바꾸므로
+# `a a a`에서 (a, a)를 합치면 `aa a`입니다. 그런 곳이 없으면 그대로입니다.
 
 
 # %% tags=["blank"]
 def merge(word, left, right):  # 조각의 목록, 합칠 두 조각
     merged = []  # 새 목록
-    for piece in word:
-        if merged and (merged[-1], piece) == (left, right):
-            merged[-1] = left + right  # 바로 앞이 left이고 지금이 right이면 하나로
+    for piece in word:  # 앞에서부터 조각마다
+        if merged and (merged[-1], piece) == (left, right):  # 새 목록의 끝이 left이고 지금 조각이 right이면
+            merged[-1] = left + right  # 목록의 끝을 left + right로 바꿉니다
         else:
-            merged.append(piece)
+            merged.append(piece)  # 지금 조각을 목록의 끝에 붙입니다
     return merged  # 합친 목록. 받은 목록은 그대로 둡니다
 
 
@@ -197,7 +198,8 @@ pd.DataFrame([describe(str.split), describe(list), describe(tokenizer.tokenize)]
 )
 
 # %% [markdown]
-# '종류'가 2,000보다 작은 이유는 특수 토큰과, 더 긴 조각을 만드는 데만 쓰인 조각은 글에 나오지 않기 때문입니다.
+# '종류'는 2,000보다 작습니다. 특수 토큰은 글에 나오지 않고, 언제나 더 긴 조각으로 합쳐지는 조각도 나오지 않기
+# 때문입니다.
 #
 # ## 특수 토큰 일곱 개
 #
@@ -251,7 +253,7 @@ print(tokenizer.decode(ids))
 #
 # ## 두 문장을 숫자로
 #
-# 이제 이 연재에서 계속 사용할 두 문장입니다.
+# 이 연재에서 계속 사용할 두 문장을 번호로 바꿉니다.
 
 # %%
 sentences = ["겨울은 추워요.", "감기 조심하세요."]
@@ -426,8 +428,8 @@ check_answer(
 # %% tags=["exercise"]
 def tokenize_word(word, pairs):
     pieces = list(word)  # 글자로 나눈 목록
-    for left, right in pairs:
-        pieces = merge(pieces, left, right)  # 배운 순서대로 합칩니다
+    for left, right in pairs:  # 쌍마다, 배운 순서대로
+        pieces = merge(pieces, left, right)  # 쌍을 합친 목록
     return pieces  # 조각의 목록
 
 

@@ -71,7 +71,8 @@ print("첫 토큰의 벡터가 표의 1540번 행인가:", vectors[0, 0].equal(e
 # %% [markdown]
 # 두 문장 × 여덟 자리 × 128칸(차원)이 되었습니다. 표의 숫자는 처음에는 무작위이고, 학습하면서 바뀝니다.
 # 학습이 끝나면 쓰임새가 비슷한 토큰끼리 방향이 비슷해집니다. 학습된 nsmc-small의 표에서 확인해 봅시다.
-# 길이를 1로 맞춘 두 벡터의 **내적**(dot product), 곧 같은 칸끼리 곱해서 더한 수가 클수록 방향이 비슷합니다.
+# 같은 칸끼리 곱해서 더한 수를 **내적**(dot product)이라고 합니다. 두 벡터의 길이를 1로 맞추면, 내적이 클수록 방향이
+# 비슷합니다.
 
 # %%
 trained, pieces = load_model(str(MODELS / "nsmc-small")), AutoTokenizer.from_pretrained(MODELS / "nsmc-small")
@@ -148,7 +149,7 @@ print("위치를 더하고:", torch.allclose(attend(vectors + places)[order], at
 # 시계를 떠올려 보세요. 초침은 빨리 돌고 시침은 천천히 돕니다. 바늘이 도는 범위는 한 바퀴뿐이지만,
 # 바늘 몇 개의 위치를 함께 보면 몇 시 몇 분 몇 초인지 알 수 있습니다.
 # 위치 인코딩도 빠르기가 다른 바늘 $d/2$개입니다.
-# 바늘 $i$(0부터 셉니다)는 한 자리마다 $1/10000^{2i/d}$라디안씩 돌고,
+# 바늘 $i$(0부터 셉니다)는 한 자리마다 $1/10000^{2i/d}$라디안씩 돕니다.
 # 바늘 끝의 두 좌표인 사인과 코사인을 짝수 칸과 홀수 칸에 적습니다.
 #
 # $$PE_{(pos,\,2i)} = \sin\frac{pos}{10000^{2i/d}} \qquad PE_{(pos,\,2i+1)} = \cos\frac{pos}{10000^{2i/d}}$$
@@ -185,7 +186,7 @@ plot_lines(
 #
 # 사인과 코사인을 짝지은 데에는 이유가 있습니다. 다섯 자리 뒤의 바늘은 지금의 바늘을 더 돌린 것입니다.
 # 돌리는 각도는 바늘마다 다르지만, 지금 자리가 어디든 같습니다.
-# 그래서 같은 회전으로 모든 자리의 벡터가 다섯 자리 뒤의 벡터가 됩니다. 사인과 코사인의 덧셈 정리로 계산합니다.
+# 그래서 모든 자리의 벡터를 똑같이 돌리면 저마다 다섯 자리 뒤의 벡터가 됩니다. 사인과 코사인의 덧셈 정리로 계산합니다.
 
 # %%
 cos, sin = (5 * speed).cos(), (5 * speed).sin()
@@ -213,8 +214,8 @@ plot_matrix(positions[:60] @ positions[:60].T, title="두 자리의 내적", xla
 # 위치의 표는 학습하지 않으므로 파라미터가 아니라 버퍼(buffer)로 둡니다.
 # 언제든 다시 계산할 수 있으므로 저장하지도 않습니다(`persistent=False`).
 #
-# 주석은 그 줄에서 하는 일과 텐서의 모양입니다. B는 문장 수, L은 길이, D는 `d_model`, P는 자리의 수, V는 어휘의
-# 크기입니다. 이름(`tokens`, `positions`)은 주석대로 지으세요. 5장에서 그 이름으로 학습된 가중치를 옮겨 넣습니다.
+# B는 문장 수, L은 길이, D는 `d_model`, P는 자리의 수, V는 어휘의 크기입니다. `self.tokens`와 `self.positions`라는
+# 이름은 바꾸지 마세요. 5장에서는 학습된 가중치를 `tokens`에 옮겨 넣고, 6장에서는 `positions`를 지워 봅니다.
 
 
 # %% tags=["blank"]
@@ -227,13 +228,15 @@ class Embedding(nn.Module):
         nn.init.normal_(self.tokens.weight, std=d_model**-0.5)  # 표의 수는 표준편차 1/√D로 시작
         speed = 1 / 10000 ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)  # 바늘마다 빠르기 (D/2,)
         angle = torch.arange(max_length).unsqueeze(1) * speed  # 자리마다 각도 (P, 1) × (D/2,) -> (P, D/2)
-        table = torch.stack([angle.sin(), angle.cos()], dim=2).flatten(1)  # 번갈아 (P, D/2, 2) -> (P, D)
+        table = torch.stack([angle.sin(), angle.cos()], dim=2).flatten(
+            1
+        )  # 사인과 코사인을 번갈아 (P, D/2, 2) -> (P, D)
         self.register_buffer("positions", table.float(), persistent=False)  # 버퍼 self.positions (P, D)
 
     def forward(self, ids):  # (B, L)
         if ids.shape[1] > len(self.positions):
             raise ValueError(f"길이 {ids.shape[1]}인 글이 위치 {len(self.positions)}개보다 깁니다")
-        x = self.tokens(ids)  # (B, L, D)
+        x = self.tokens(ids)  # 표에서 꺼낸 행 (B, L, D)
         x = x * math.sqrt(x.shape[-1])  # √D를 곱합니다 (B, L, D)
         return x + self.positions[: ids.shape[1]]  # 위치를 더합니다 (B, L, D) + (L, D) -> (B, L, D)
 
@@ -317,8 +320,8 @@ print(torch.allclose(states["right"], states["left"], atol=1e-5))
 # ## 학습하는 위치
 #
 # 위치를 계산하지 않고 임베딩처럼 학습할 수도 있습니다. 논문은 두 방법의 결과가 거의 같다고 합니다(표 3의 E).
-# 학습하면 파라미터가 늘어납니다. 사인과 코사인의 표는 얼마든지 더 길게 계산할 수 있지만,
-# 학습한 길이보다 뒤의 자리는 모델이 본 적이 없으므로 두 방법 모두 잘 읽지 못합니다(6장에서 해 봅니다).
+# 학습하면 파라미터가 늘어납니다. 사인과 코사인의 표는 얼마든지 더 길게 계산할 수 있습니다. 그래도 학습할 때 본 적이
+# 없는 뒤의 자리는 어느 방법으로도 잘 읽지 못합니다(6장에서 해 봅니다).
 # 그래서 패키지는 어느 방법이든 설정한 길이(`max_position_embeddings`)를 넘으면 같은 오류를 냅니다.
 
 # %%
@@ -428,8 +431,7 @@ check_answer(
 # </details>
 # <details><summary>힌트 2</summary>
 #
-# 마스크가 왼쪽이 아니라 오른쪽에 0을 가지면(`[1, 1, 0]`) 누적합은 `[1, 2, 2]`입니다. 패딩의 자리를 0으로 만들려면
-# 마스크를 곱하세요.
+# 0이 오른쪽에 있는 마스크 `[1, 1, 0]`의 누적합은 `[1, 2, 2]`입니다. 패딩의 자리를 0으로 만들려면 마스크를 곱하세요.
 #
 # </details>
 

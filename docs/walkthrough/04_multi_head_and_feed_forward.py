@@ -94,6 +94,10 @@ drawings.heads()
 #
 # 행렬을 곱하고 편향(bias)을 더하는 단계가 **선형 층**(linear layer) `nn.Linear`입니다.
 # H는 헤드의 수, K는 헤드마다 가진 칸의 수 D/H입니다. 쿼리와 키를 따로 받는 이유는 5장에서 알게 됩니다.
+#
+# 마스크는 3장처럼 볼 수 있는 자리가 True이고, 점수 (B, H, L, M)에 맞추어 브로드캐스팅됩니다. 패딩을 가리는 마스크는
+# (B, 1, 1, M), 뒤를 가리는 인과 마스크는 (L, M)입니다. `self.`이 붙은 이름과 `split`은 바꾸지 마세요. 아래에서
+# `q_proj` 같은 이름으로 학습된 가중치를 옮겨 넣고, 6장에서는 `split`과 `self.attention`도 사용합니다.
 
 
 # %% tags=["blank"]
@@ -110,15 +114,15 @@ class MultiHeadAttention(nn.Module):
         self.attention = ScaledDotProductAttention()
 
     def split(self, x):  # (B, L, D)
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # (B, L, H, K) -> (B, H, L, K)
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # 헤드로 나눈 것 (B, L, H, K) -> (B, H, L, K)
 
-    def forward(self, query, key, value, mask=None):  # (B, L, D), (B, M, D), (B, M, D), (B, 1, L이나 1, M)
-        query = self.split(self.q_proj(query))  # (B, L, D) -> (B, H, L, K)
-        key = self.split(self.k_proj(key))  # (B, M, D) -> (B, H, M, K)
-        value = self.split(self.v_proj(value))  # (B, M, D) -> (B, H, M, K)
-        heads, weights = self.attention(query, key, value, mask)  # (B, H, L, K), (B, H, L, M)
-        joined = heads.transpose(1, 2).flatten(-2)  # 이어 붙이기 (B, L, H, K) -> (B, L, D)
-        return self.out_proj(joined), weights  # (B, L, D), (B, H, L, M)
+    def forward(self, query, key, value, mask=None):  # (B, L, D), (B, M, D), (B, M, D), (B, 1, 1, M)이나 (L, M)
+        query = self.split(self.q_proj(query))  # W^Q를 곱하고 나눈 것 (B, L, D) -> (B, H, L, K)
+        key = self.split(self.k_proj(key))  # W^K를 곱하고 나눈 것 (B, M, D) -> (B, H, M, K)
+        value = self.split(self.v_proj(value))  # W^V를 곱하고 나눈 것 (B, M, D) -> (B, H, M, K)
+        heads, weights = self.attention(query, key, value, mask)  # 가중합 (B, H, L, K), 가중치 (B, H, L, M)
+        joined = heads.transpose(1, 2).flatten(-2)  # 헤드를 이어 붙인 것 (B, L, H, K) -> (B, L, D)
+        return self.out_proj(joined), weights  # W^O를 곱한 것 (B, L, D), 가중치 (B, H, L, M)
 
 
 # %%
@@ -225,7 +229,7 @@ pd.DataFrame(offset, index=[f"헤드 {head}" for head in range(3)], columns=toke
 #
 # ### 만들기: `FeedForward`
 #
-# F는 늘린 칸의 수입니다. $f$는 논문처럼 ReLU로 합니다.
+# F는 늘린 칸의 수입니다. $f$는 논문처럼 ReLU로 합니다. 두 선형 층의 이름은 `self.fc1`, `self.fc2`입니다.
 
 
 # %% tags=["blank"]
@@ -236,9 +240,9 @@ class FeedForward(nn.Module):
         self.fc2 = nn.Linear(ffn_dim, d_model)  # W_2, b_2
 
     def forward(self, x):  # (B, L, D)
-        x = self.fc1(x)  # (B, L, F)
-        x = torch.relu(x)  # f를 거칩니다 (B, L, F)
-        return self.fc2(x)  # (B, L, D)
+        x = self.fc1(x)  # 늘린 것 (B, L, F)
+        x = torch.relu(x)  # f를 거친 것 (B, L, F)
+        return self.fc2(x)  # 다시 줄인 것 (B, L, D)
 
 
 # %%

@@ -26,6 +26,8 @@ import chapter  # 없다면 저장소를 받아 그 안에서 여세요: git clo
 MODELS, RUNS = chapter.begin("ko")  # 학습된 모델의 폴더, 내가 만든 것을 두는 폴더
 
 # %%
+import math  # noqa: F401 - 답을 쓸 때 필요하면 사용하세요
+
 import drawings
 import pandas as pd
 import torch
@@ -146,7 +148,7 @@ pd.DataFrame(
 #
 # 논문은 하위 층의 출력과, 임베딩과 위치의 합에 **드롭아웃**(dropout)을 넣습니다(§5.4). 학습하는 동안 숫자 가운데
 # 일부를 무작위로 0으로 만들어, 모델이 숫자 몇 개에만 기대지 않게 합니다. 남은 수는 1 - rate로 나누어 키웁니다. 그래야
-# 평균이 변하지 않습니다.
+# 평균이 변하지 않습니다. rate는 0 이상 1 미만입니다.
 #
 # 모듈에는 `self.training`이 있습니다. `model.train()`이 True로, `model.eval()`이 False로 바꿉니다. 학습할 때가 아니면
 # 아무것도 하지 않습니다.
@@ -158,11 +160,11 @@ class Dropout(nn.Module):
         super().__init__()
         self.rate = rate
 
-    def forward(self, x):
-        if not self.training:
-            return x  # model.eval()일 때는 그대로
+    def forward(self, x):  # 어떤 모양이든
+        if not self.training:  # 학습할 때가 아니면
+            return x  # x 그대로
         keep = torch.rand_like(x) >= self.rate  # 남길 칸은 True. 칸마다 따로, 확률 1 - rate
-        return x * keep / (1 - self.rate)  # 평균이 변하지 않게 남은 칸을 키웁니다
+        return x * keep / (1 - self.rate)  # 평균이 변하지 않게 남은 칸을 키운 것
 
 
 # %%
@@ -194,6 +196,9 @@ for module in (Dropout(0.25), nn.Dropout(0.25)):
 #
 # 논문은 post-norm이지만, 저장소의 학습된 두 모델은 pre-norm이므로 우리도 pre-norm으로 만듭니다.
 # 하위 층마다 정규화하고, 계산하고, 드롭아웃을 거쳐, 입력에 더합니다.
+#
+# 이 장의 클래스에서 `self.`이 붙은 이름은 바꾸지 마세요. 이 장의 뒤에서 그 이름으로 학습된 가중치를 옮겨 넣고, 6장에서
+# 층의 `forward`를 고쳐 쓸 때 `self.dropout`도 사용합니다. 드롭아웃 하나를 두 하위 층에 함께 사용합니다.
 
 # %%
 drawings.encoder_layer()
@@ -210,10 +215,10 @@ class EncoderLayer(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x, mask):  # (B, S, D), (B, 1, 1, S)
-        normed = self.self_attention_norm(x)  # (B, S, D)
-        x = x + self.dropout(self.self_attention(normed, normed, normed, mask)[0])  # 잔차 연결 (B, S, D)
-        normed = self.feed_forward_norm(x)  # (B, S, D)
-        return x + self.dropout(self.feed_forward(normed))  # 잔차 연결 (B, S, D)
+        normed = self.self_attention_norm(x)  # 정규화한 x (B, S, D)
+        x = x + self.dropout(self.self_attention(normed, normed, normed, mask)[0])  # x + 어텐션 (B, S, D)
+        normed = self.feed_forward_norm(x)  # 정규화한 x (B, S, D)
+        return x + self.dropout(self.feed_forward(normed))  # x + 피드포워드 (B, S, D)
 
 
 # %%
@@ -273,12 +278,12 @@ class DecoderLayer(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x, memory, causal, source_mask):  # (B, T, D), (B, S, D), (T, T), (B, 1, 1, S)
-        normed = self.self_attention_norm(x)  # (B, T, D)
-        x = x + self.dropout(self.self_attention(normed, normed, normed, causal)[0])  # 지금까지 쓴 글 (B, T, D)
-        normed = self.cross_attention_norm(x)  # (B, T, D)
-        x = x + self.dropout(self.cross_attention(normed, memory, memory, source_mask)[0])  # 원문: T × S -> (B, T, D)
-        normed = self.feed_forward_norm(x)  # (B, T, D)
-        return x + self.dropout(self.feed_forward(normed))  # (B, T, D)
+        normed = self.self_attention_norm(x)  # 정규화한 x (B, T, D)
+        x = x + self.dropout(self.self_attention(normed, normed, normed, causal)[0])  # x + 셀프 어텐션 (B, T, D)
+        normed = self.cross_attention_norm(x)  # 정규화한 x (B, T, D)
+        x = x + self.dropout(self.cross_attention(normed, memory, memory, source_mask)[0])  # x + 교차 어텐션 (B, T, D)
+        normed = self.feed_forward_norm(x)  # 정규화한 x (B, T, D)
+        return x + self.dropout(self.feed_forward(normed))  # x + 피드포워드 (B, T, D)
 
 
 # %%
@@ -343,6 +348,8 @@ plot_attention(
 # 부품은 모두 모였습니다. 인코더도 디코더도 임베딩, 층 여러 개, 마지막 정규화입니다.
 #
 # ### `Encoder`
+#
+# 층들은 `self.layers`에 담습니다. 6장에서 `layers[0]`처럼 번호로 꺼내므로 `nn.ModuleList`로 하세요.
 
 
 # %% tags=["blank"]
@@ -355,10 +362,10 @@ class Encoder(nn.Module):
         self.norm = LayerNorm(d_model)
 
     def forward(self, ids, mask):  # (B, S), (B, 1, 1, S)
-        x = self.dropout(self.embedding(ids))  # (B, S, D)
-        for layer in self.layers:
-            x = layer(x, mask)  # (B, S, D)
-        return self.norm(x)  # (B, S, D)
+        x = self.dropout(self.embedding(ids))  # 임베딩과 드롭아웃 (B, S, D)
+        for layer in self.layers:  # 층마다 차례로
+            x = layer(x, mask)  # 층의 출력 (B, S, D)
+        return self.norm(x)  # 정규화한 x (B, S, D)
 
 
 # %%
@@ -395,12 +402,12 @@ class Decoder(nn.Module):
         self.norm = LayerNorm(d_model)
 
     def forward(self, ids, memory, source_mask):  # (B, T), (B, S, D), (B, 1, 1, S)
-        x = self.dropout(self.embedding(ids))  # (B, T, D)
-        length = ids.shape[1]
+        x = self.dropout(self.embedding(ids))  # 임베딩과 드롭아웃 (B, T, D)
+        length = ids.shape[1]  # T
         causal = torch.ones(length, length, dtype=torch.bool, device=ids.device).tril()  # 인과 마스크 (T, T)
-        for layer in self.layers:
-            x = layer(x, memory, causal, source_mask)  # (B, T, D)
-        return self.norm(x)  # (B, T, D)
+        for layer in self.layers:  # 층마다 차례로
+            x = layer(x, memory, causal, source_mask)  # 층의 출력 (B, T, D)
+        return self.norm(x)  # 정규화한 x (B, T, D)
 
 
 # %%
@@ -425,6 +432,9 @@ check(Decoder)
 # 맨 끝에는 쓰임새에 따라 선형 층 하나를 붙입니다. 다음 토큰을 고르려면 어휘의 크기만큼, 리뷰를 분류하려면
 # 긍정과 부정의 두 칸짜리를 붙입니다. 이것도 head라고 부르지만 4장의 헤드와는 다릅니다.
 # 출력은 **로짓**(logit)이라고 부르는 점수이고, 소프트맥스를 거치면 확률이 됩니다.
+#
+# `head`는 만들어진 선형 층을 받습니다. `is_token`은 원문의 패딩이 아닌 자리가 True입니다. 6장은 `self.encoder`,
+# `self.decoder`, `self.head`를 하나씩 부릅니다.
 
 
 # %% tags=["blank"]
@@ -437,9 +447,9 @@ class Transformer(nn.Module):
 
     def forward(self, source, is_token, target):  # (B, S), (B, S), (B, T)
         source_mask = is_token[:, None, None, :]  # 헤드와 쿼리마다 같은 마스크 (B, 1, 1, S)
-        memory = self.encoder(source, source_mask)  # (B, S, D)
-        x = self.decoder(target, memory, source_mask)  # (B, T, D)
-        return self.head(x)  # (B, T, 출력의 수)
+        memory = self.encoder(source, source_mask)  # 인코더의 출력 (B, S, D)
+        x = self.decoder(target, memory, source_mask)  # 디코더의 출력 (B, T, D)
+        return self.head(x)  # 로짓 (B, T, 출력의 수)
 
 
 # %%
@@ -493,9 +503,9 @@ print(tuple(batch["input_ids"].shape), tuple(start.shape), "->", tuple(logits.sh
 def tie_embeddings(model, head=True):
     table = model.encoder.embedding.tokens.weight  # 인코더의 표 (V, D)
     model.decoder.embedding.tokens.weight = table  # 디코더도 같은 표를 가리킵니다
-    if head:
+    if head:  # head가 True이면
         model.head.weight = table  # 마지막 선형 층도 같은 표를 가리킵니다 (V, D)
-    return model
+    return model  # 받은 모델
 
 
 # %%

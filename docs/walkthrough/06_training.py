@@ -192,12 +192,14 @@ print(f"log 11 = {math.log(SYMBOLS):.4f}")
 #
 # N은 토큰의 수, V는 어휘의 크기입니다. 정답이 아닌 토큰은 V - 1개이지만, 패딩은 답이 될 수 없으므로 나머지는 V -
 # 2개입니다.
+#
+# 여기부터 `training_step`까지는 채점하지 않을 자리를 `pad`로만 표시합니다. `-100`은 다루지 않아도 됩니다.
 
 
 # %% tags=["blank"]
 def smoothed_targets(labels, vocab_size, smoothing, pad=0):  # (N,)
     others = vocab_size - 2  # 정답과 패딩을 뺀 나머지의 수
-    targets = torch.full((len(labels), vocab_size), smoothing / others, device=labels.device)  # (N, V)
+    targets = torch.full((len(labels), vocab_size), smoothing / others, device=labels.device)  # 나머지의 몫 (N, V)
     targets[torch.arange(len(labels)), labels] = 1 - smoothing  # 행마다 정답의 칸
     targets[:, pad] = 0  # 패딩은 답이 될 수 없습니다
     targets[labels == pad] = 0  # 정답이 패딩인 행은 채점하지 않습니다
@@ -304,6 +306,8 @@ plot_lines(curves, confidences, title="정답의 확률과 손실", xlabel="정�
 
 # %% [markdown]
 # ### 만들기: `noam`
+#
+# 식 3을 파이썬의 수로 계산합니다. 첫 스텝의 `step`은 0이 아니라 1입니다.
 
 
 # %% tags=["blank"]
@@ -405,20 +409,20 @@ for mode in (model.train, model.eval):
 # ### 만들기: `greedy`
 #
 # 원문은 `model.encoder`로 한 번만 읽습니다. 그다음 `model.decoder`와 `model.head`로 다음 토큰을 골라 이어 붙이는 일을
-# `length`번 되풀이합니다.
+# `length`번 되풀이합니다. `model.eval()`은 `greedy`를 부르는 쪽이 먼저 부릅니다.
 
 
 # %% tags=["blank"]
 @torch.inference_mode()
 def greedy(model, source, length, start=1, pad=0):  # (B, S)
-    source_mask = (source != pad)[:, None, None, :]  # (B, 1, 1, S)
+    source_mask = (source != pad)[:, None, None, :]  # 패딩이 아닌 자리 (B, 1, 1, S)
     memory = model.encoder(source, source_mask)  # 원문은 한 번만 읽습니다 (B, S, D)
     written = torch.full_like(source[:, :1], start)  # 시작 토큰 (B, 1)
-    for _ in range(length):
-        logits = model.head(model.decoder(written, memory, source_mask))  # (B, T, V)
+    for _ in range(length):  # length번
+        logits = model.head(model.decoder(written, memory, source_mask))  # 자리마다 로짓 (B, T, V)
         best = logits[:, -1].argmax(dim=-1, keepdim=True)  # 마지막 자리에서 로짓이 가장 큰 토큰 (B, 1)
-        written = torch.cat([written, best], dim=1)  # (B, T + 1)
-    return written  # (B, 1 + length)
+        written = torch.cat([written, best], dim=1)  # 한 토큰 길어진 글 (B, T + 1)
+    return written  # 시작 토큰부터 (B, 1 + length)
 
 
 # %%
@@ -452,17 +456,19 @@ print("출력:", greedy(model, source, LENGTH)[0].tolist())
 # 정하고, 기울기를 비웁니다. PyTorch는 기울기를 쌓아 두므로 비우지 않으면 지난 스텝의 것이 섞입니다.
 #
 # ### 만들기: `training_step`
+#
+# `model.train()`이나 `model.eval()`은 여기서 부르지 않습니다. 어느 쪽으로 학습할지는 이 함수를 부르는 쪽이 정합니다.
 
 
 # %% tags=["blank"]
 def training_step(model, optimizer, scheduler, source, labels, smoothing=0.1, start=1, pad=0):
-    logits = model(source, source != pad, shift_right(labels, start, pad))  # (B, T, V)
+    logits = model(source, source != pad, shift_right(labels, start, pad))  # 로짓 (B, T, V)
     loss = smoothed_loss(logits, labels, smoothing, pad)  # 손실
     loss.backward()  # 역전파: 모든 파라미터의 기울기
     optimizer.step()  # 파라미터를 고칩니다
     scheduler.step()  # 다음 스텝의 학습률
     optimizer.zero_grad()  # 기울기를 비웁니다
-    return loss.item()  # 손실의 값
+    return loss.item()  # 손실의 값. 파이썬의 수
 
 
 # %%
@@ -489,8 +495,9 @@ check(training_step)
 #
 # ### 만들기: `overfit`
 #
-# 외우는 데 방해가 되는 것은 끕니다. 드롭아웃은 `model.eval()`로 끄고, 레이블 스무딩은 0으로 둡니다. 학습률은 일정하게
-# 두고(`ConstantLR`), 스텝마다 얻은 손실을 목록으로 돌려줍니다.
+# 외우는 데 방해가 되는 것은 끕니다. 드롭아웃은 `model.eval()`로 끄고, 그대로 학습합니다. `eval()`은 드롭아웃만 끌 뿐,
+# 기울기를 구하고 파라미터를 고치는 것은 막지 않습니다. 레이블 스무딩은 0으로, 학습률은 일정하게 둡니다(`ConstantLR`).
+# 스텝마다 얻은 손실을 목록으로 돌려줍니다.
 
 
 # %% tags=["blank"]
@@ -698,8 +705,8 @@ def without_warmup(step, d_model, warmup):
 
 
 # %% [markdown]
-# 우리 모델은 pre-norm입니다. 논문처럼 post-norm인 모델도 만들어 함께 비교합시다. 5장의 그림처럼 더한 뒤에 정규화하고,
-# 맨 끝의 정규화는 없앱니다.
+# 논문의 모델은 post-norm입니다. 우리 모델은 pre-norm이므로 post-norm으로 바꾸어 학습합니다. 5장의 그림처럼 더한 뒤에
+# 정규화하고, 맨 끝의 정규화는 없앱니다.
 
 
 # %%
@@ -726,19 +733,18 @@ def post_norm(model):
 # %% tags=["varies"]
 warmup = pd.DataFrame(
     {
-        ("pre-norm", "있음"): three_runs(steps=150, layers=2),
-        ("pre-norm", "없음"): three_runs(rate=without_warmup, steps=150, layers=2),
-        ("post-norm", "있음"): three_runs(post_norm, steps=150, layers=2),
-        ("post-norm", "없음"): three_runs(post_norm, without_warmup, steps=150, layers=2),
+        "있음": three_runs(post_norm, steps=150, layers=2),
+        "없음": three_runs(post_norm, without_warmup, steps=150, layers=2),
     }
-).T.rename_axis(["정규화", "워밍업"])
+).T.rename_axis("워밍업")
 warmup.round(2)
 
 # %% [markdown]
 # 꼭대기의 학습률도, 워밍업이 끝난 뒤의 학습률도 같습니다. 그런데 워밍업이 없는 post-norm은 세 번 모두 하나도 복사하지
-# 못합니다. pre-norm은 워밍업이 없으면 더디게 배우지만, 배우기는 합니다. post-norm에서는 앞에서 말한 두 가지가 겹칩니다.
-# 출력에 가까운 층의 기울기가 처음부터 크고, Adam은 아직 몇 개의 기울기로만 어림한 평균으로 그것을 나눕니다. 그래서 처음
-# 몇 스텝에 파라미터가 너무 멀리 가서 돌아오지 못합니다(Xiong et al. 2020).
+# 못합니다. post-norm에서는 앞에서 말한 두 가지가 겹칩니다. 출력에 가까운 층의 기울기가 처음부터 크고, Adam은 아직 몇
+# 개의 기울기로만 어림한 평균으로 그것을 나눕니다. 그래서 처음 몇 스텝에 파라미터가 너무 멀리 가서 돌아오지
+# 못합니다(Xiong et al. 2020). pre-norm은 워밍업이 없으면 더디게 배우지만, 배우기는 합니다.
+# `three_runs(rate=without_warmup, steps=150, layers=2)`로 확인할 수 있습니다.
 #
 # 명령으로도 같은 과제를 학습할 수 있습니다. 모델은 조금 더 큽니다(층 2 + 2개, `d_model` 128).
 #
@@ -770,13 +776,13 @@ def cached_attention(attention, x, cache):  # MultiHeadAttention, (B, 1, D), dic
     query = attention.split(attention.q_proj(x))  # 새 토큰의 쿼리 (B, H, 1, K)
     key = attention.split(attention.k_proj(x))  # 새 토큰의 키 (B, H, 1, K)
     value = attention.split(attention.v_proj(x))  # 새 토큰의 밸류 (B, H, 1, K)
-    if cache:
-        key = torch.cat([cache["key"], key], dim=2)  # 캐시의 키 뒤에 잇습니다 (B, H, T, K)
-        value = torch.cat([cache["value"], value], dim=2)  # 밸류도 (B, H, T, K)
-    cache["key"], cache["value"] = key, value  # 다음 토큰을 위해 캐시에 둡니다
-    heads, _ = attention.attention(query, key, value)  # 쿼리 하나, 키 T개 (B, H, 1, K)
-    joined = heads.transpose(1, 2).flatten(-2)  # 이어 붙이기 (B, 1, D)
-    return attention.out_proj(joined)  # (B, 1, D)
+    if cache:  # 캐시가 비어 있지 않으면
+        key = torch.cat([cache["key"], key], dim=2)  # 캐시의 키 뒤에 이은 것 (B, H, T, K)
+        value = torch.cat([cache["value"], value], dim=2)  # 캐시의 밸류 뒤에 이은 것 (B, H, T, K)
+    cache["key"], cache["value"] = key, value  # 키와 밸류를 캐시에 둡니다
+    heads, _ = attention.attention(query, key, value)  # 쿼리 하나로 키 T개를 본 결과 (B, H, 1, K)
+    joined = heads.transpose(1, 2).flatten(-2)  # 헤드를 이어 붙인 것 (B, 1, D)
+    return attention.out_proj(joined)  # W^O를 곱한 것 (B, 1, D)
 
 
 # %%

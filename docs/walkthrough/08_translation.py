@@ -459,7 +459,8 @@ for step in range(1, 5):
 #    세지 않습니다.
 #
 # 문장은 (점수, 번호의 목록)입니다. 예를 들어 (-1.2, [2, 15])를 로그 확률이 -0.3인 토큰 7로 늘리면 (-1.5, [2, 15, 7])이
-# 됩니다.
+# 됩니다. 점수는 파이썬의 수(float)입니다. 두 목록 모두 후보의 순위대로 두고, 점수가 같은 후보끼리는 어느 쪽이 먼저여도
+# 됩니다. 받은 `running`은 바꾸지 않습니다.
 
 
 # %% tags=["blank"]
@@ -467,13 +468,13 @@ def beam_step(running, log_probabilities, beams, end):  # [(점수, 번호들)],
     totals = torch.tensor([[score] for score, _ in running]) + log_probabilities  # 늘린 문장의 점수 (문장, V)
     best = totals.flatten().topk(2 * beams)  # 후보: 모든 문장의 모든 토큰에서 점수가 높은 것부터
     following, finished = [], []  # 이어 갈 문장, 완성된 문장
-    for rank, (score, index) in enumerate(zip(best.values.tolist(), best.indices.tolist(), strict=True)):
+    for rank, (score, index) in enumerate(zip(best.values.tolist(), best.indices.tolist(), strict=True)):  # 후보마다
         sentence, token = divmod(index, totals.shape[1])  # 몇째 문장을 어떤 토큰으로 늘렸는지
         ids = [*running[sentence][1], token]  # 늘린 문장의 번호들
-        if token != end and len(following) < beams:
-            following.append((score, ids))  # [EOS]가 아니면 위에서부터 빔의 수만큼
-        if token == end and rank < beams:
-            finished.append((score / (len(ids) - 1), ids))  # [EOS]이고 순위 안에 들면, 시작 토큰을 뺀 길이로 나눕니다
+        if token != end and len(following) < beams:  # [EOS]가 아니고, 이어 갈 문장이 빔의 수보다 적으면
+            following.append((score, ids))  # 이어 갑니다
+        if token == end and rank < beams:  # [EOS]이고, 순위가 빔의 수 안에 들면
+            finished.append((score / (len(ids) - 1), ids))  # 완성입니다. 점수를 시작 토큰을 뺀 길이로 나눕니다
     return following, finished  # 둘 다 (점수, 번호들)의 목록
 
 

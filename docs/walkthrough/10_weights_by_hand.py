@@ -80,12 +80,15 @@ pd.DataFrame([source[0].tolist(), *(answer[0].tolist() for answer in tasks.value
 # $$\sin((p+n)w) = \sin pw \cos nw + \cos pw \sin nw \qquad \cos((p+n)w) = \cos pw \cos nw - \sin pw \sin nw$$
 #
 # ### 만들기: `rotation`
+#
+# 바늘을 세로로 세운 벡터 $v = (\sin pw, \cos pw)$에 `M @ v`로 곱했을 때 $(\sin (p+n)w, \cos (p+n)w)$가 되는 행렬 `M`을
+# 돌려주세요. `speed`가 $w$, `steps`가 $n$입니다. $n$은 0이거나 음수일 수도 있습니다. 음수이면 앞자리로 돌립니다.
 
 
 # %% tags=["blank"]
 def rotation(speed, steps):  # 바늘의 빠르기(라디안), 자리 수
     sin, cos = math.sin(steps * speed), math.cos(steps * speed)  # 돌릴 각도의 사인과 코사인
-    return torch.tensor([[cos, sin], [-sin, cos]])  # (2, 2): (sin pw, cos pw)를 (sin (p+n)w, cos (p+n)w)로
+    return torch.tensor([[cos, sin], [-sin, cos]])  # M (2, 2)
 
 
 # %%

@@ -92,8 +92,8 @@ def blanks(source: Path) -> NotebookNode:
 def stub(source: str) -> str:
     """What the reader fills in: definitions with their comments, and `...` for the results of an exercise.
 
-    Of a function stay the signature, its docstring, `super().__init__()` and what refuses wrong input. Its other lines
-    become the comment at their end, which tells the step and the shape.
+    Of a function stay the signature, its docstring, `super().__init__()` and what refuses wrong input. Its other
+    statements become the comment at their end, which tells the step and the shape.
     """
     lines, kept = source.splitlines(), []
     comments = {
@@ -122,25 +122,33 @@ def stub(source: str) -> str:
 def _function(node: ast.FunctionDef, lines: list[str], comments: dict[int, str]) -> list[str]:
     first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
     kept = lines[first - 1 : node.body[0].lineno - 1]
+    indent = " " * node.body[0].col_offset
     for statement in node.body:
         code = lines[statement.lineno - 1 : statement.end_lineno]
-        indent = " " * node.body[0].col_offset
         refuses = isinstance(statement, ast.If) and isinstance(statement.body[0], ast.Raise)
         if refuses or code[0].strip() == "super().__init__()" or code[0].strip().startswith('"""'):
             kept += code
-            continue
-        for number in range(statement.lineno, statement.end_lineno + 1):
-            comment = comments.get(number, "").removeprefix("# ")
-            target = re.match(r"\s*((?:self\.)?\w+(?:, \w+)*) = ", lines[number - 1])
-            if not comment and target and target[1].startswith("self."):
-                comment = ast.unparse(getattr(statement.value, "func", statement.value))  # the class of a module
-            if comment and target:
-                kept.append(f"{indent}# {target[1]}: {comment}")
-            elif comment and lines[number - 1].strip().startswith("return"):
-                kept.append(f"{indent}# return: {comment}")
-            elif comment:
-                kept.append(f"{indent}# {comment}")
-    return [*kept, " " * node.body[0].col_offset + "raise NotImplementedError"]
+        else:
+            kept += _steps(statement, comments, f"{indent}# ")
+    return [*kept, indent + "raise NotImplementedError"]
+
+
+def _steps(node: ast.stmt, comments: dict[int, str], indent: str) -> list[str]:
+    """The comment of a statement behind the name that it sets or its keyword; further in, those of its block."""
+    body, other = getattr(node, "body", []), getattr(node, "orelse", [])
+    head = range(node.lineno, body[0].lineno if body else node.end_lineno + 1)
+    comment = "".join(comments.get(number, "") for number in head).removeprefix("# ")
+    label = type(node).__name__.lower() if body or isinstance(node, ast.Return) else ""  # if, for, with, return
+    if isinstance(node, ast.Assign):
+        target = ast.unparse(node.targets[0]).strip("()")
+        label = target if re.fullmatch(r"(self\.)?\w+(, \w+)*", target) else ""
+        if label.startswith("self.") and not comment:
+            comment = ast.unparse(getattr(node.value, "func", node.value))  # the class of a module
+    kept = [f"{indent}{label}: {comment}" if label else indent + comment] if comment else []
+    further = indent + "    " if comment else indent
+    blocks = [line for one in body for line in _steps(one, comments, further)]
+    otherwise = [line for one in other for line in _steps(one, comments, further)]
+    return [*kept, *blocks, *([f"{indent}else:"] if otherwise else []), *otherwise]
 
 
 def execute(made: NotebookNode, folder: str) -> None:

@@ -8,7 +8,7 @@ from torch import nn
 
 
 def softmax(x):  # (..., M)
-    x = x - x.amax(dim=-1, keepdim=True)  # 가장 큰 점수를 뺍니다 (..., M) - (..., 1) -> (..., M)
+    x = x - x.amax(dim=-1, keepdim=True)  # 점수에서 가장 큰 점수를 뺀 것 (..., M) - (..., 1) -> (..., M)
     powers = x.exp()  # 지수 함수 (..., M)
     return powers / powers.sum(dim=-1, keepdim=True)  # 합으로 나눕니다 (..., M) / (..., 1) -> (..., M)
 
@@ -20,11 +20,11 @@ def most_frequent_pair(words):  # 단어마다 조각의 목록
 
 def merge(word, left, right):  # 조각의 목록, 합칠 두 조각
     merged = []  # 새 목록
-    for piece in word:
-        if merged and (merged[-1], piece) == (left, right):
-            merged[-1] = left + right  # 바로 앞이 left이고 지금이 right이면 하나로
+    for piece in word:  # 앞에서부터 조각마다
+        if merged and (merged[-1], piece) == (left, right):  # 새 목록의 끝이 left이고 지금 조각이 right이면
+            merged[-1] = left + right  # 목록의 끝을 left + right로 바꿉니다
         else:
-            merged.append(piece)
+            merged.append(piece)  # 지금 조각을 목록의 끝에 붙입니다
     return merged  # 합친 목록. 받은 목록은 그대로 둡니다
 
 
@@ -37,23 +37,25 @@ class Embedding(nn.Module):
         nn.init.normal_(self.tokens.weight, std=d_model**-0.5)  # 표의 수는 표준편차 1/√D로 시작
         speed = 1 / 10000 ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)  # 바늘마다 빠르기 (D/2,)
         angle = torch.arange(max_length).unsqueeze(1) * speed  # 자리마다 각도 (P, 1) × (D/2,) -> (P, D/2)
-        table = torch.stack([angle.sin(), angle.cos()], dim=2).flatten(1)  # 번갈아 (P, D/2, 2) -> (P, D)
+        table = torch.stack([angle.sin(), angle.cos()], dim=2).flatten(
+            1
+        )  # 사인과 코사인을 번갈아 (P, D/2, 2) -> (P, D)
         self.register_buffer("positions", table.float(), persistent=False)  # 버퍼 self.positions (P, D)
 
     def forward(self, ids):  # (B, L)
         if ids.shape[1] > len(self.positions):
             raise ValueError(f"길이 {ids.shape[1]}인 글이 위치 {len(self.positions)}개보다 깁니다")
-        x = self.tokens(ids)  # (B, L, D)
+        x = self.tokens(ids)  # 표에서 꺼낸 행 (B, L, D)
         x = x * math.sqrt(x.shape[-1])  # √D를 곱합니다 (B, L, D)
         return x + self.positions[: ids.shape[1]]  # 위치를 더합니다 (B, L, D) + (L, D) -> (B, L, D)
 
 
 class ScaledDotProductAttention(nn.Module):
     def forward(self, query, key, value, mask=None):  # (..., L, K), (..., M, K), (..., M, K), (..., L이나 1, M)
-        scores = query @ key.transpose(-2, -1)  # 점수 (..., L, K) @ (..., K, M) -> (..., L, M)
+        scores = query @ key.transpose(-2, -1)  # 내적 (..., L, K) @ (..., K, M) -> (..., L, M)
         scores = scores / math.sqrt(key.shape[-1])  # √K로 나눈 점수 (..., L, M)
-        if mask is not None:
-            scores = scores.masked_fill(~mask, -math.inf)  # 볼 수 없는 자리는 -∞ (..., L, M)
+        if mask is not None:  # 마스크를 받았으면
+            scores = scores.masked_fill(~mask, -math.inf)  # 볼 수 없는 자리가 -∞인 점수 (..., L, M)
         weights = scores.softmax(dim=-1)  # 어텐션 가중치. 행마다 합이 1 (..., L, M)
         return weights @ value, weights  # 가중합 (..., L, M) @ (..., M, K) -> (..., L, K)과 가중치
 
@@ -71,15 +73,15 @@ class MultiHeadAttention(nn.Module):
         self.attention = ScaledDotProductAttention()
 
     def split(self, x):  # (B, L, D)
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # (B, L, H, K) -> (B, H, L, K)
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # 헤드로 나눈 것 (B, L, H, K) -> (B, H, L, K)
 
-    def forward(self, query, key, value, mask=None):  # (B, L, D), (B, M, D), (B, M, D), (B, 1, L이나 1, M)
-        query = self.split(self.q_proj(query))  # (B, L, D) -> (B, H, L, K)
-        key = self.split(self.k_proj(key))  # (B, M, D) -> (B, H, M, K)
-        value = self.split(self.v_proj(value))  # (B, M, D) -> (B, H, M, K)
-        heads, weights = self.attention(query, key, value, mask)  # (B, H, L, K), (B, H, L, M)
-        joined = heads.transpose(1, 2).flatten(-2)  # 이어 붙이기 (B, L, H, K) -> (B, L, D)
-        return self.out_proj(joined), weights  # (B, L, D), (B, H, L, M)
+    def forward(self, query, key, value, mask=None):  # (B, L, D), (B, M, D), (B, M, D), (B, 1, 1, M)이나 (L, M)
+        query = self.split(self.q_proj(query))  # W^Q를 곱하고 나눈 것 (B, L, D) -> (B, H, L, K)
+        key = self.split(self.k_proj(key))  # W^K를 곱하고 나눈 것 (B, M, D) -> (B, H, M, K)
+        value = self.split(self.v_proj(value))  # W^V를 곱하고 나눈 것 (B, M, D) -> (B, H, M, K)
+        heads, weights = self.attention(query, key, value, mask)  # 가중합 (B, H, L, K), 가중치 (B, H, L, M)
+        joined = heads.transpose(1, 2).flatten(-2)  # 헤드를 이어 붙인 것 (B, L, H, K) -> (B, L, D)
+        return self.out_proj(joined), weights  # W^O를 곱한 것 (B, L, D), 가중치 (B, H, L, M)
 
 
 class FeedForward(nn.Module):
@@ -89,9 +91,9 @@ class FeedForward(nn.Module):
         self.fc2 = nn.Linear(ffn_dim, d_model)  # W_2, b_2
 
     def forward(self, x):  # (B, L, D)
-        x = self.fc1(x)  # (B, L, F)
-        x = torch.relu(x)  # f를 거칩니다 (B, L, F)
-        return self.fc2(x)  # (B, L, D)
+        x = self.fc1(x)  # 늘린 것 (B, L, F)
+        x = torch.relu(x)  # f를 거친 것 (B, L, F)
+        return self.fc2(x)  # 다시 줄인 것 (B, L, D)
 
 
 class LayerNorm(nn.Module):
@@ -113,11 +115,11 @@ class Dropout(nn.Module):
         super().__init__()
         self.rate = rate
 
-    def forward(self, x):
-        if not self.training:
-            return x  # model.eval()일 때는 그대로
+    def forward(self, x):  # 어떤 모양이든
+        if not self.training:  # 학습할 때가 아니면
+            return x  # x 그대로
         keep = torch.rand_like(x) >= self.rate  # 남길 칸은 True. 칸마다 따로, 확률 1 - rate
-        return x * keep / (1 - self.rate)  # 평균이 변하지 않게 남은 칸을 키웁니다
+        return x * keep / (1 - self.rate)  # 평균이 변하지 않게 남은 칸을 키운 것
 
 
 class EncoderLayer(nn.Module):
@@ -130,10 +132,10 @@ class EncoderLayer(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x, mask):  # (B, S, D), (B, 1, 1, S)
-        normed = self.self_attention_norm(x)  # (B, S, D)
-        x = x + self.dropout(self.self_attention(normed, normed, normed, mask)[0])  # 잔차 연결 (B, S, D)
-        normed = self.feed_forward_norm(x)  # (B, S, D)
-        return x + self.dropout(self.feed_forward(normed))  # 잔차 연결 (B, S, D)
+        normed = self.self_attention_norm(x)  # 정규화한 x (B, S, D)
+        x = x + self.dropout(self.self_attention(normed, normed, normed, mask)[0])  # x + 어텐션 (B, S, D)
+        normed = self.feed_forward_norm(x)  # 정규화한 x (B, S, D)
+        return x + self.dropout(self.feed_forward(normed))  # x + 피드포워드 (B, S, D)
 
 
 class DecoderLayer(nn.Module):
@@ -148,12 +150,12 @@ class DecoderLayer(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x, memory, causal, source_mask):  # (B, T, D), (B, S, D), (T, T), (B, 1, 1, S)
-        normed = self.self_attention_norm(x)  # (B, T, D)
-        x = x + self.dropout(self.self_attention(normed, normed, normed, causal)[0])  # 지금까지 쓴 글 (B, T, D)
-        normed = self.cross_attention_norm(x)  # (B, T, D)
-        x = x + self.dropout(self.cross_attention(normed, memory, memory, source_mask)[0])  # 원문: T × S -> (B, T, D)
-        normed = self.feed_forward_norm(x)  # (B, T, D)
-        return x + self.dropout(self.feed_forward(normed))  # (B, T, D)
+        normed = self.self_attention_norm(x)  # 정규화한 x (B, T, D)
+        x = x + self.dropout(self.self_attention(normed, normed, normed, causal)[0])  # x + 셀프 어텐션 (B, T, D)
+        normed = self.cross_attention_norm(x)  # 정규화한 x (B, T, D)
+        x = x + self.dropout(self.cross_attention(normed, memory, memory, source_mask)[0])  # x + 교차 어텐션 (B, T, D)
+        normed = self.feed_forward_norm(x)  # 정규화한 x (B, T, D)
+        return x + self.dropout(self.feed_forward(normed))  # x + 피드포워드 (B, T, D)
 
 
 class Encoder(nn.Module):
@@ -165,10 +167,10 @@ class Encoder(nn.Module):
         self.norm = LayerNorm(d_model)
 
     def forward(self, ids, mask):  # (B, S), (B, 1, 1, S)
-        x = self.dropout(self.embedding(ids))  # (B, S, D)
-        for layer in self.layers:
-            x = layer(x, mask)  # (B, S, D)
-        return self.norm(x)  # (B, S, D)
+        x = self.dropout(self.embedding(ids))  # 임베딩과 드롭아웃 (B, S, D)
+        for layer in self.layers:  # 층마다 차례로
+            x = layer(x, mask)  # 층의 출력 (B, S, D)
+        return self.norm(x)  # 정규화한 x (B, S, D)
 
 
 class Decoder(nn.Module):
@@ -180,12 +182,12 @@ class Decoder(nn.Module):
         self.norm = LayerNorm(d_model)
 
     def forward(self, ids, memory, source_mask):  # (B, T), (B, S, D), (B, 1, 1, S)
-        x = self.dropout(self.embedding(ids))  # (B, T, D)
-        length = ids.shape[1]
+        x = self.dropout(self.embedding(ids))  # 임베딩과 드롭아웃 (B, T, D)
+        length = ids.shape[1]  # T
         causal = torch.ones(length, length, dtype=torch.bool, device=ids.device).tril()  # 인과 마스크 (T, T)
-        for layer in self.layers:
-            x = layer(x, memory, causal, source_mask)  # (B, T, D)
-        return self.norm(x)  # (B, T, D)
+        for layer in self.layers:  # 층마다 차례로
+            x = layer(x, memory, causal, source_mask)  # 층의 출력 (B, T, D)
+        return self.norm(x)  # 정규화한 x (B, T, D)
 
 
 class Transformer(nn.Module):
@@ -197,17 +199,17 @@ class Transformer(nn.Module):
 
     def forward(self, source, is_token, target):  # (B, S), (B, S), (B, T)
         source_mask = is_token[:, None, None, :]  # 헤드와 쿼리마다 같은 마스크 (B, 1, 1, S)
-        memory = self.encoder(source, source_mask)  # (B, S, D)
-        x = self.decoder(target, memory, source_mask)  # (B, T, D)
-        return self.head(x)  # (B, T, 출력의 수)
+        memory = self.encoder(source, source_mask)  # 인코더의 출력 (B, S, D)
+        x = self.decoder(target, memory, source_mask)  # 디코더의 출력 (B, T, D)
+        return self.head(x)  # 로짓 (B, T, 출력의 수)
 
 
 def tie_embeddings(model, head=True):
     table = model.encoder.embedding.tokens.weight  # 인코더의 표 (V, D)
     model.decoder.embedding.tokens.weight = table  # 디코더도 같은 표를 가리킵니다
-    if head:
+    if head:  # head가 True이면
         model.head.weight = table  # 마지막 선형 층도 같은 표를 가리킵니다 (V, D)
-    return model
+    return model  # 받은 모델
 
 
 NAMES = {  # 패키지의 이름: 내 이름
@@ -239,7 +241,7 @@ def shift_right(labels, start=1, pad=0):  # (B, T)
 
 def smoothed_targets(labels, vocab_size, smoothing, pad=0):  # (N,)
     others = vocab_size - 2  # 정답과 패딩을 뺀 나머지의 수
-    targets = torch.full((len(labels), vocab_size), smoothing / others, device=labels.device)  # (N, V)
+    targets = torch.full((len(labels), vocab_size), smoothing / others, device=labels.device)  # 나머지의 몫 (N, V)
     targets[torch.arange(len(labels)), labels] = 1 - smoothing  # 행마다 정답의 칸
     targets[:, pad] = 0  # 패딩은 답이 될 수 없습니다
     targets[labels == pad] = 0  # 정답이 패딩인 행은 채점하지 않습니다
@@ -260,24 +262,24 @@ def noam(step, d_model, warmup):
 
 @torch.inference_mode()
 def greedy(model, source, length, start=1, pad=0):  # (B, S)
-    source_mask = (source != pad)[:, None, None, :]  # (B, 1, 1, S)
+    source_mask = (source != pad)[:, None, None, :]  # 패딩이 아닌 자리 (B, 1, 1, S)
     memory = model.encoder(source, source_mask)  # 원문은 한 번만 읽습니다 (B, S, D)
     written = torch.full_like(source[:, :1], start)  # 시작 토큰 (B, 1)
-    for _ in range(length):
-        logits = model.head(model.decoder(written, memory, source_mask))  # (B, T, V)
+    for _ in range(length):  # length번
+        logits = model.head(model.decoder(written, memory, source_mask))  # 자리마다 로짓 (B, T, V)
         best = logits[:, -1].argmax(dim=-1, keepdim=True)  # 마지막 자리에서 로짓이 가장 큰 토큰 (B, 1)
-        written = torch.cat([written, best], dim=1)  # (B, T + 1)
-    return written  # (B, 1 + length)
+        written = torch.cat([written, best], dim=1)  # 한 토큰 길어진 글 (B, T + 1)
+    return written  # 시작 토큰부터 (B, 1 + length)
 
 
 def training_step(model, optimizer, scheduler, source, labels, smoothing=0.1, start=1, pad=0):
-    logits = model(source, source != pad, shift_right(labels, start, pad))  # (B, T, V)
+    logits = model(source, source != pad, shift_right(labels, start, pad))  # 로짓 (B, T, V)
     loss = smoothed_loss(logits, labels, smoothing, pad)  # 손실
     loss.backward()  # 역전파: 모든 파라미터의 기울기
     optimizer.step()  # 파라미터를 고칩니다
     scheduler.step()  # 다음 스텝의 학습률
     optimizer.zero_grad()  # 기울기를 비웁니다
-    return loss.item()  # 손실의 값
+    return loss.item()  # 손실의 값. 파이썬의 수
 
 
 def overfit(model, source, labels, steps, rate=1e-3):  # (B, S), (B, T)
@@ -292,29 +294,29 @@ def cached_attention(attention, x, cache):  # MultiHeadAttention, (B, 1, D), dic
     query = attention.split(attention.q_proj(x))  # 새 토큰의 쿼리 (B, H, 1, K)
     key = attention.split(attention.k_proj(x))  # 새 토큰의 키 (B, H, 1, K)
     value = attention.split(attention.v_proj(x))  # 새 토큰의 밸류 (B, H, 1, K)
-    if cache:
-        key = torch.cat([cache["key"], key], dim=2)  # 캐시의 키 뒤에 잇습니다 (B, H, T, K)
-        value = torch.cat([cache["value"], value], dim=2)  # 밸류도 (B, H, T, K)
-    cache["key"], cache["value"] = key, value  # 다음 토큰을 위해 캐시에 둡니다
-    heads, _ = attention.attention(query, key, value)  # 쿼리 하나, 키 T개 (B, H, 1, K)
-    joined = heads.transpose(1, 2).flatten(-2)  # 이어 붙이기 (B, 1, D)
-    return attention.out_proj(joined)  # (B, 1, D)
+    if cache:  # 캐시가 비어 있지 않으면
+        key = torch.cat([cache["key"], key], dim=2)  # 캐시의 키 뒤에 이은 것 (B, H, T, K)
+        value = torch.cat([cache["value"], value], dim=2)  # 캐시의 밸류 뒤에 이은 것 (B, H, T, K)
+    cache["key"], cache["value"] = key, value  # 키와 밸류를 캐시에 둡니다
+    heads, _ = attention.attention(query, key, value)  # 쿼리 하나로 키 T개를 본 결과 (B, H, 1, K)
+    joined = heads.transpose(1, 2).flatten(-2)  # 헤드를 이어 붙인 것 (B, 1, D)
+    return attention.out_proj(joined)  # W^O를 곱한 것 (B, 1, D)
 
 
 def beam_step(running, log_probabilities, beams, end):  # [(점수, 번호들)], (문장, V), 빔의 수, [EOS]의 번호
     totals = torch.tensor([[score] for score, _ in running]) + log_probabilities  # 늘린 문장의 점수 (문장, V)
     best = totals.flatten().topk(2 * beams)  # 후보: 모든 문장의 모든 토큰에서 점수가 높은 것부터
     following, finished = [], []  # 이어 갈 문장, 완성된 문장
-    for rank, (score, index) in enumerate(zip(best.values.tolist(), best.indices.tolist(), strict=True)):
+    for rank, (score, index) in enumerate(zip(best.values.tolist(), best.indices.tolist(), strict=True)):  # 후보마다
         sentence, token = divmod(index, totals.shape[1])  # 몇째 문장을 어떤 토큰으로 늘렸는지
         ids = [*running[sentence][1], token]  # 늘린 문장의 번호들
-        if token != end and len(following) < beams:
-            following.append((score, ids))  # [EOS]가 아니면 위에서부터 빔의 수만큼
-        if token == end and rank < beams:
-            finished.append((score / (len(ids) - 1), ids))  # [EOS]이고 순위 안에 들면, 시작 토큰을 뺀 길이로 나눕니다
+        if token != end and len(following) < beams:  # [EOS]가 아니고, 이어 갈 문장이 빔의 수보다 적으면
+            following.append((score, ids))  # 이어 갑니다
+        if token == end and rank < beams:  # [EOS]이고, 순위가 빔의 수 안에 들면
+            finished.append((score / (len(ids) - 1), ids))  # 완성입니다. 점수를 시작 토큰을 뺀 길이로 나눕니다
     return following, finished  # 둘 다 (점수, 번호들)의 목록
 
 
 def rotation(speed, steps):  # 바늘의 빠르기(라디안), 자리 수
     sin, cos = math.sin(steps * speed), math.cos(steps * speed)  # 돌릴 각도의 사인과 코사인
-    return torch.tensor([[cos, sin], [-sin, cos]])  # (2, 2): (sin pw, cos pw)를 (sin (p+n)w, cos (p+n)w)로
+    return torch.tensor([[cos, sin], [-sin, cos]])  # M (2, 2)

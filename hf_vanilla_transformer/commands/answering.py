@@ -89,12 +89,7 @@ def columns_of_run(model: str) -> tuple[str | None, str]:
 
 
 def open_texts(arguments: LinesArguments, *, repeats_text: bool) -> Texts:
-    """Open the texts, and read a table's header; with `repeats_text`, a line of answers ends with its text.
-
-    Raises:
-        OSError: the file cannot be read.
-        DataError: a table has no such column.
-    """
+    """Open the texts, and read a table's header; with `repeats_text`, a line of answers ends with its text."""
     file, encoding, form = arguments.file, arguments.encoding, arguments.form
     if not form:
         if file is None:
@@ -178,9 +173,6 @@ def answer_texts(
     """Answer texts in their order, a window at a time, so that memory does not grow with their number.
 
     Args:
-        arguments: The settings.
-        texts: From `open_texts`.
-        model: Counts the texts that it cuts.
         names: The columns of an answer; those of a blank text are empty.
         ask: Returns the answer to each text, None to a blank one.
         columns_of: Returns the columns of an answer by name.

@@ -11,7 +11,6 @@ _MODULES = {
     **dict.fromkeys(["load_parallel_text", "tokenize_pairs"], "parallel_text"),
     **dict.fromkeys(["load_corpus", "tokenize_corpus"], "plain_text"),
     "iterate_lines": "lines",
-    "describe_data": "report",
 }
 __all__ = sorted(_MODULES)
 

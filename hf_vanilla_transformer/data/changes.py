@@ -7,12 +7,10 @@ characters compose the text first (NFC: files from a Mac are decomposed) and nev
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from random import Random
 
 from datasets import Dataset
-
-from ..errors import DataError
 
 
 # The share of the gaps between characters that `random_spaces` changes, as in kiwi-farm.
@@ -35,6 +33,8 @@ _VOWELS = "ㅏㅐㅑㅒㅓㅔㅕㅖㅗㅘㅙㅚㅛㅜㅝㅞㅟㅠㅡㅢㅣ"
 _FINALS = " ㄱㄲㄳㄴㄵㄶㄷㄹㄺㄻㄼㄽㄾㄿㅀㅁㅂㅄㅅㅆㅇㅈㅊㅋㅌㅍㅎ"
 _FIRST_SYLLABLE = ord("가")
 _SYLLABLE = re.compile("[가-힣]")
+# What joins two emoji to one, and the colours of skin.
+_EMOJI_MARKS = "\u200d🏻🏼🏽🏾🏿"
 
 
 def no_spaces(text: str, generator: Random | None = None) -> str:
@@ -116,16 +116,11 @@ def change_texts(rows: Dataset, name: str, seed: int) -> Dataset:
     return Dataset.from_dict(columns, features=rows.features)
 
 
-def check_changes(names: Iterable[str]) -> None:
-    """Raise a `DataError` if one of these is not the name of a change."""
-    if unknown := [name for name in names if name not in CHANGES]:
-        raise DataError(f"no such change: {', '.join(unknown)}; there are {', '.join(CHANGES)}")
-
-
 def _characters(word: str) -> list[str]:
     characters: list[str] = []
     for character in unicodedata.normalize("NFC", word):
-        if characters and unicodedata.category(character).startswith("M"):
+        is_mark = unicodedata.category(character).startswith("M") or character in _EMOJI_MARKS
+        if characters and (is_mark or characters[-1].endswith(_EMOJI_MARKS[0])):
             characters[-1] += character
         else:
             characters.append(character)

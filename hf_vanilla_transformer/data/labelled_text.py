@@ -12,7 +12,6 @@ from transformers import PreTrainedTokenizerBase
 
 from ..errors import DataError
 from ..tasks import MULTI, PROBLEM_TYPES, REGRESSION, SINGLE
-from ..tokenizer import encode
 from .labels import LABEL_TYPES, label_names, labels_of, multi_hot, order_labels, problem_type_of, read_label
 from .nsmc import NSMC_LABELS, NSMC_TEXTS, find_nsmc_files
 from .rows import complete_splits, convert_rows, tokenize_rows
@@ -107,9 +106,29 @@ def load_labelled_text(
     for split, rows in data.items():
         read = partial(read_label, names=label_names(rows), label_ids=ids, problem_type=kind)
         data[split] = _text_and_label(rows, f"{name}, split {split}", label_column, read, features)
+    if cut and kind == MULTI and "train" in data:
+        numbers = {*map(len, data["train"]["label"])}
+        if numbers == {len(ordered)}:
+            raise DataError(f"{name}: each text has all labels; name those of each text, no vectors of 0 and 1")
+        if max(numbers) < 2:
+            logger.warning(f"{name}: no text of train has two labels; a string has | between them")
     if not cut:
         return data
     return complete_splits(data, name, validation_fraction, seed, always_cut=["validation"] if nsmc_files else [])
+
+
+def encode(texts: list[str], tokenizer: PreTrainedTokenizerBase, max_length: int | None = None) -> list[list[int]]:
+    """Turn texts into token ids, at least one per text: the model needs one.
+
+    Args:
+        max_length: The number of tokens that a text is truncated to; by default `tokenizer.model_max_length`.
+
+    Returns:
+        The ids of each text. A text without tokens (zero-width characters, say) becomes the unknown token.
+    """
+    unused = {"return_attention_mask": False, "return_token_type_ids": False}
+    encoded = tokenizer(texts, truncation=True, max_length=max_length, **unused)
+    return [ids or [tokenizer.unk_token_id] for ids in encoded["input_ids"]]
 
 
 def tokenize(

@@ -19,6 +19,8 @@ from .lines import appearance
 logger = logging.getLogger(__name__)
 # Separates the labels of a text in a CSV or TSV file.
 SEPARATOR = "|"
+# Vectors of 0 and 1 as text, and lists, tuples and sets of names as Python prints them.
+_VECTOR, _PRINTED = r"([\s,;(){}\[\]]|[01](\.0+)?\b|true|false)+", r"\[|[({]['\"]"
 _NAMES = r"(null|bool|u?int\d+|(large_)?string)"
 # For each kind of labels: its Arrow types, and the message about others.
 LABEL_TYPES = {
@@ -47,7 +49,7 @@ def read_labels(value: Any, names: Sequence[str], problem_type: str) -> list[str
     if problem_type == MULTI and isinstance(value, str):
         value = value.split(SEPARATOR)
     values: list[Any] = [one for one in (value if isinstance(value, list) else [value]) if one is not None]
-    if names and problem_type != REGRESSION:
+    if names:
         return [names[number] for number in values if number >= 0]
     return [label for one in values if (label := str(one).strip())]
 
@@ -61,24 +63,21 @@ def labels_of(rows: Dataset, problem_type: str) -> list[str]:
 
 
 def order_labels(source: str, labels: Mapping[str, Sequence[str]], have_order: bool, problem_type: str) -> list[str]:
-    """Return the labels of all splits, sorted, numbers by their size, unless they have an order.
-
-    Raises:
-        DataError: They can be read in two ways.
-    """
+    """Return the labels of all splits, sorted, numbers by their size, unless they have an order."""
     every = list(dict.fromkeys(chain.from_iterable(labels.values())))
     if not have_order:
         integers = all(re.fullmatch(r"[+-]?\d+", label) for label in every)
         every.sort(key=int if integers else str)
-        is_vector = every and {*every} <= {"0", "1", "True", "False"}
-        if problem_type == MULTI and (is_vector or any(label[0] == "[" for label in every)):
+        is_vector = every and all(re.fullmatch(_VECTOR, label, re.IGNORECASE) for label in every)
+        if problem_type == MULTI and (is_vector or any(re.match(_PRINTED, label) for label in every)):
             raise DataError(
                 f"{source}: the labels are vectors of 0 and 1, or lists as text: name the labels of each text, in a "
                 f"list or with {SEPARATOR} between them"
             )
         forms: dict[str, str] = {}
         for label in every:
-            other = forms.setdefault(str(int(label)) if integers else appearance(label), label)
+            whole = re.fullmatch(r"([+-]?\d+)(\.0+)?", label)
+            other = forms.setdefault(str(int(whole[1])) if whole else appearance(label), label)
             if other != label:
                 raise DataError(f"{source}: the label {label} is written in two ways, {ascii(other)}, {ascii(label)}")
     for split in labels if "train" in labels else ():

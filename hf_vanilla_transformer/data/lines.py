@@ -87,10 +87,6 @@ def iterate_rows(file: str | os.PathLike, encoding: str = "utf-8", quotings: int
 
     Yields:
         The fields of each row, without empty lines.
-
-    Raises:
-        OSError: The file cannot be read.
-        DataError: A row has another number of fields than the header, there is no header, or the CSV is not valid.
     """
     name, width, is_csv = os.fspath(file), 0, ending_of(file) == ".csv"
     with open(file, "rb") as stream:

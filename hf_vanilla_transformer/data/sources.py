@@ -26,17 +26,17 @@ def is_in_memory(value: Any) -> bool:
 
 
 def splits_of(value: Any, columns: Mapping[str, str | None]) -> dict[str, "Dataset"]:
-    """Return the splits, in plain Python values; a single table is train. Of a DataFrame, convert these columns alone.
-
-    Raises:
-        DataError: A data set has a transform, or a DataFrame lacks a column.
-    """
+    """Return the splits, in plain Python values; a table is train. Of a DataFrame, convert these columns alone."""
     from datasets import Dataset
+    from pyarrow import ArrowException
 
     if type(value).__name__ == "DataFrame":
         frame = value.iloc[:, find_columns("DataFrame", [str(name) for name in value.columns], columns)]
         # `convert_dtypes` keeps whole numbers whole beside missing ones.
-        value = Dataset.from_pandas(frame.convert_dtypes(), preserve_index=False)
+        try:
+            value = Dataset.from_pandas(frame.convert_dtypes(), preserve_index=False)
+        except ArrowException as error:
+            raise DataError(f"DataFrame: {'; '.join(error.args)}") from error
     splits = {"train": value} if isinstance(value, Dataset) else value
     if any(rows.format["type"] == "custom" for rows in splits.values()):
         raise DataError("the data set has a transform: apply it with `map`")

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import fields
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,8 +48,6 @@ from .metrics import (
 
 
 PREDICTIONS_FILE = "predictions.tsv"
-# Upper limits of the groups of texts, in characters; one more group has none.
-LENGTHS = (5, 10, 20, 40, 80)
 TRANSLATION_METRICS = ("bleu", "bleu_lowercased", "chrf")
 
 
@@ -151,8 +148,6 @@ def evaluate_translator(arguments: EvaluationArguments, data: PairArguments, giv
         f"BLEU {report['bleu']:.2f} (95 %: {low:.2f} to {high:.2f}), lower-cased {report['bleu_lowercased']:.2f}, "
         f"chrF {report['chrf']:.2f}, {'greedy search' if translate.num_beams == 1 else f'{translate.num_beams} beams'}"
     )
-    if "bleu_normalized" in report:
-        headline += f"; BLEU {report['bleu_normalized']:.2f} against references as the vocabulary writes them"
     predictions = {"source": sources, "reference": references, "translation": translations}
     return Measured(report, headline, predictions, range(len(rows)))
 
@@ -166,7 +161,7 @@ def measure_translator(translate: Translator, rows: Dataset, tokenizer: Any) -> 
     pairs = translate.ids(tqdm(rows["source"][:], disable=None, leave=False))
     ids = [[] if one is None else one[0][1] for one in pairs]  # None: a blank source
     translations, references = translate.target_tokenizer.decode(ids), rows["target"][:]
-    report = translation_report(translations, references, tokenizer)
+    report = translation_report(translations, references)
     if tokenizer.is_fast and (isinstance(tokenizer.backend_tokenizer.model, WordLevel) or not has_capitals(tokenizer)):
         report |= word_report(ids, references, tokenizer)
     return translations, report
@@ -223,13 +218,11 @@ def measure(rows: Dataset, answers: np.ndarray, problem_type: str) -> Measured:
     else:
         report = classification_report(answers, labels, names) | calibration_report(answers, labels)
         report |= calibration_scores(np.log(np.maximum(answers, 1e-30)), labels, SINGLE)
-        report["selective"] = selective_report(answers, labels, names)
+        report["selective"] = selective_report(answers, labels)
         confidence, predicted, right = predict_labels(answers, labels)
         columns = {"label": [names[label] for label in labels], "predicted": [names[label] for label in predicted]}
         columns["probability"] = [f"{one:.4f}" for one in confidence]
         errors = confidence * ~right
-    if problem_type != REGRESSION:
-        report["by_length"] = accuracy_by_length(texts, errors == 0)
     figures = [f"{title[0].lower()}{title[1:]} {report[name]:.4f}" for name, title in METRICS[problem_type].items()]
     headline = f"{', '.join(figures)}{interval_of(report)}"
     worst = [row for row in np.argsort(-errors, kind="stable") if errors[row]]
@@ -241,14 +234,6 @@ MEASURES: dict[Task, tuple[Any, Callable]] = {
     CLASSIFICATION: (LabelledTextArguments, evaluate_classifier),
     TRANSLATION: (PairArguments, evaluate_translator),
 }
-
-
-def accuracy_by_length(texts: list[str], right: np.ndarray) -> list[dict[str, Any]]:
-    """Return for each group of texts of similar length its characters, its rows and its accuracy."""
-    names = [f"{low + 1} to {high}" for low, high in pairwise((0, *LENGTHS))] + [f"more than {LENGTHS[-1]}"]
-    group = np.searchsorted(LENGTHS, [len(text) for text in texts])
-    chosen = {names[place]: right[group == place] for place in np.unique(group)}
-    return [{"characters": name, "rows": len(some), "accuracy": float(some.mean())} for name, some in chosen.items()]
 
 
 def describe_engine(engine: Engine) -> dict[str, str]:
@@ -283,12 +268,8 @@ def save_report(folder: Path, rows: str, model: str, measured: Measured) -> None
             {"label": one["label"], **dict(zip(answers, numbers, strict=True))}
             for one, numbers in zip(labels, confusion, strict=False)  # several labels a text have no confusion matrix
         ],
-        "By length in characters": report.get("by_length"),
         "Changed texts": report.get("robustness", {}).get("changes"),
-        "Where it may say that it is not sure": [
-            {name: row[name] for name in ("threshold", "answered", "accuracy")} | row["accuracy_by_answer"]
-            for row in report.get("selective", [])
-        ],
+        "Where it may say that it is not sure": report.get("selective"),
         f"From {PREDICTIONS_FILE}": [
             {name: column[row] for name, column in measured.predictions.items()} for row in measured.worst[:20]
         ],

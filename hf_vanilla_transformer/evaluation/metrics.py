@@ -11,7 +11,6 @@ import math
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -184,28 +183,19 @@ def calibration_report(probabilities: np.ndarray, labels: np.ndarray) -> dict[st
     return {"expected_calibration_error": error, "bins": bins}
 
 
-def selective_report(
-    probabilities: np.ndarray, labels: np.ndarray, names: Sequence[str] | None = None
-) -> list[dict[str, Any]]:
+def selective_report(probabilities: np.ndarray, labels: np.ndarray) -> list[dict[str, Any]]:
     """Measure a classifier that leaves a text unanswered if its probability is below a threshold.
 
     Returns:
-        For each of `THRESHOLDS` `threshold`; `answered`, the share of the rows; `accuracy`, of the answers;
-        `accuracy_by_answer`, for each label, of the answers that are this label. Without an answer, it is None.
+        For each of `THRESHOLDS` `threshold`; `answered`, the share of the rows; `accuracy`, of the answers, None if
+        there is none.
     """
-    confidence, predicted, right = predict_labels(probabilities, labels)
-    numbers = range(probabilities.shape[-1])
-
-    def accuracy(chosen: np.ndarray) -> float | None:
-        return float(right[chosen].mean()) if chosen.any() else None
-
+    confidence, _, right = predict_labels(probabilities, labels)
     report = []
     for threshold in THRESHOLDS:
         sure = confidence >= threshold
-        of_answers = [accuracy(sure & (predicted == number)) for number in numbers]
-        by_answer = dict(zip(map(str, numbers if names is None else names), of_answers, strict=True))
-        row = {"threshold": threshold, "answered": float(sure.mean()), "accuracy": accuracy(sure)}
-        report.append({**row, "accuracy_by_answer": by_answer})
+        accuracy = float(right[sure].mean()) if sure.any() else None
+        report.append({"threshold": threshold, "answered": float(sure.mean()), "accuracy": accuracy})
     return report
 
 
@@ -235,7 +225,7 @@ def report_of(
     make = multi_label_report if problem_type == MULTI else classification_report
     report = {**make(logits, labels, names), **calibration_scores(logits, labels, problem_type)}
     if problem_type == SINGLE:
-        report["selective"] = selective_report(np.exp(log_softmax(logits)), labels, names)
+        report["selective"] = selective_report(np.exp(log_softmax(logits)), labels)
     return report
 
 
@@ -290,20 +280,12 @@ def compute_perplexity(prediction: EvalPrediction) -> dict[str, float]:
     return {"token_loss": float(losses / tokens), "perplexity": float(np.exp(losses / tokens))}
 
 
-def translation_report(
-    translations: list[str], references: list[str], tokenizer: PreTrainedTokenizerBase | None = None
-) -> dict[str, Any]:
+def translation_report(translations: list[str], references: list[str]) -> dict[str, Any]:
     """Measure translations, detokenized, with sacreBLEU; all figures are between 0 and 100.
-
-    Args:
-        tokenizer: The target tokenizer; a model cannot write what its normalizer changes, such as the letter `ㅋ`.
 
     Returns:
         `bleu` and `bleu_lowercased`, with sacreBLEU's tokenizer for the references' script; `chrf` (Popović 2015); the
-        signature of each; `rows`; `bleu_normalized`, against normalized references, if the normalizer changes any.
-
-    Raises:
-        DataError: the numbers of translations and references differ.
+        signature of each; `rows`.
     """
     if len(translations) != len(references):
         raise DataError(f"{len(translations)} translations, {len(references)} references")
@@ -312,26 +294,19 @@ def translation_report(
     for name, metric in metrics.items():
         report[name] = metric.corpus_score(translations, [references]).score
         report[f"{name}_signature"] = str(metric.get_signature())
-    normalizer = tokenizer.backend_tokenizer.normalizer if tokenizer is not None and tokenizer.is_fast else None
-    if normalizer is not None:
-        normalized = [normalizer.normalize_str(text) for text in references]
-        if normalized != references:
-            report["bleu_normalized"] = metrics["bleu"].corpus_score(translations, [normalized]).score
     return {**report, "rows": len(references)}
 
 
 def bleu_tokenizer(references: list[str]) -> str:
-    """Return sacreBLEU's tokenizer for the references' script; warn if it has none that finds words there."""
+    """Return "zh" for Chinese, else "13a"; warn if the references' script has no spaces between words."""
     names = (unicodedata.name(letter, "") for letter in "".join(references) if letter.isalpha())
     scripts = Counter(name.partition(" ")[0] for name in names)
-    chinese, japanese = scripts["CJK"], scripts["HIRAGANA"] + scripts["KATAKANA"]
-    others = sum(scripts[script] for script in ("THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"))
-    if 4 * (chinese + japanese + others) <= scripts.total():
+    chinese = scripts["CJK"]
+    others = sum(scripts[script] for script in ("HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"))
+    if 4 * (chinese + others) <= scripts.total():
         return "13a"
-    if max(chinese, japanese) > others and 10 * japanese < chinese:
+    if 10 * others < chinese:
         return "zh"
-    if japanese > others and find_spec("MeCab"):
-        return "ja-mecab"
     logger.warning_once(  # type: ignore[attr-defined]  # transformers adds it to loggers
         "BLEU splits at spaces, and the references have none between words: chrF is the figure to read"
     )

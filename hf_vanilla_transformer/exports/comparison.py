@@ -18,8 +18,6 @@ TOLERANCE = 1e-5
 # Greatest mean difference in int8, relative to the numbers' standard deviation: beyond it, rounding and not the text
 # decides many answers.
 INT8_TOLERANCE = 0.25
-# The least share of texts that have torch's label in int8.
-INT8_AGREEMENT = 0.95
 # Two tokens whose log-probabilities differ by less may be taken for each other.
 TIE = 2e-5
 # Random texts have many lengths up to this one, and one text has the model's greatest length.
@@ -40,8 +38,8 @@ def compare(
         or greedy translations are the same.
 
     Raises:
-        DataError: the tokenizers give other ids, the numbers differ too much, too few labels are the same in int8, or
-            greedy translations differ in float32.
+        DataError: the tokenizers give other ids, the numbers differ too much, or greedy translations differ in
+            float32.
     """
     config, engines = model.model.config, (model, export)
     lengths = text_lengths(config.max_position_embeddings)
@@ -60,8 +58,6 @@ def compare(
         expected, actual = (one.logits(texts, BATCH) for one in engines)
         report = differences(expected, actual, is_quantized)
         name, same = "same_label", expected.argmax(axis=-1) == actual.argmax(axis=-1)
-        if is_quantized and same.mean() < INT8_AGREEMENT:
-            raise DataError(f"{DISAGREEMENT}the same label for {same.mean():.0%} of the texts")
     return {"texts": len(texts), "longest": max(lengths), **report, name: f"{sum(same):,} of {len(same):,}"}
 
 
@@ -90,11 +86,7 @@ def differences(expected: np.ndarray, actual: np.ndarray, is_quantized: bool) ->
 
 
 def same_translations(model: TorchEngine, export: Engine, rows: list[list[int]], is_quantized: bool) -> list[bool]:
-    """Return for each short text if its two greedy translations are the same.
-
-    Raises:
-        DataError: in float32, they differ, and not by a tie.
-    """
+    """Return for each short text if its two greedy translations are the same."""
     rows = [row for row in rows if len(row) <= MAX_GENERATED]
     limit = min(MAX_GENERATED, model.facts.max_new_tokens)
     ours, theirs = ([best for best, *_ in one.translate(rows, BATCH, max_new_tokens=limit)] for one in (model, export))

@@ -10,7 +10,6 @@ from ctranslate2 import specs
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
-from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..errors import DataError
 from ..inference.engine import ModelFacts
 from ..inference.folder import Tokenizers
@@ -173,7 +172,7 @@ def set_linear(spec, *layers: nn.Linear) -> None:
         spec.bias = torch.cat([layer.bias for layer in layers])
 
 
-def set_norm(spec, norm, config: VanillaTransformerConfig) -> None:
+def set_norm(spec, norm, config: Any) -> None:
     """Set a norm. An unbiased standard deviation is sqrt(D / (D - 1)) times the other: the scale absorbs it."""
     weight, bias = norm.weight.expand(config.d_model), norm.bias.expand(config.d_model)
     if config.layer_norm_type != "standard":

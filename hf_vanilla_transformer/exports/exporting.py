@@ -52,10 +52,14 @@ def export(model: str | Path, **settings: Any) -> dict[str, Any]:
     (arguments,), _ = read_settings([ExportArguments], None, {"model": model, **settings}, "export")
     form = FORMATS[arguments.format]
     with finished_folder(arguments.output_dir) as folder:
-        network, tokenizers, task = load_exportable(arguments.model)
+        task = task_of_folder(arguments.model)
         if task.name not in form.tasks:
             formats = " or ".join(other.name for other in FORMATS.values() if task.name in other.tasks)
             raise DataError(f"{arguments.model}: a {task.noun} is exported to {formats}, not to {form.name}")
+        network = load_model(arguments.model, dtype="float32").eval()
+        tokenizers = load_tokenizers(arguments.model, network.config)
+        if not all(one.is_fast for one in tokenizers):
+            raise DataError(f"{arguments.model}: its tokenizer is not a fast one, and other engines read no other")
         # Imported last: name a missing extra only if it would help.
         writer = importlib.import_module(f".{form.writer}", __package__)
         writer.write(network, tokenizers, folder, arguments.quantize)
@@ -76,16 +80,6 @@ def export(model: str | Path, **settings: Any) -> dict[str, Any]:
         f"tokens: {same.replace('_', ' ')} {compared[same]}, greatest difference {compared['greatest_difference']:.1e}"
     )
     return record
-
-
-def load_exportable(folder: str) -> tuple[VanillaTransformerPreTrainedModel, Tokenizers, Task]:
-    """Load a classifier or translator in float32, with tokenizers that other engines can read."""
-    task = task_of_folder(folder)
-    model = load_model(folder, dtype="float32").eval()
-    tokenizers = load_tokenizers(folder, model.config)
-    if not all(one.is_fast for one in tokenizers):
-        raise DataError(f"{folder}: its tokenizer is not a fast one, and other engines read no other")
-    return model, tokenizers, task
 
 
 def save_tokenizers(tokenizers: Tokenizers, folder: Path) -> None:

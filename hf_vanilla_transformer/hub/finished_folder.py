@@ -11,12 +11,7 @@ from ..errors import DataError, full_disk_errors
 
 @contextlib.contextmanager
 def finished_folder(output_dir: str | Path) -> Iterator[Path]:
-    """Yield a temporary folder that becomes `output_dir` at the end; if anything fails, it is removed.
-
-    Raises:
-        DataError: `output_dir` is not empty.
-        OSError: A folder cannot be written, or `output_dir` is no longer empty at the end.
-    """
+    """Yield a temporary folder that becomes `output_dir` at the end; if anything fails, it is removed."""
     target = Path(output_dir).resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise DataError(f"{output_dir} is not empty, and nothing is overwritten: choose another output_dir")

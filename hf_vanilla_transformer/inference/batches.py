@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..data.sources import is_in_memory
-
 
 def windows(texts: str | Iterable[Any], size: int) -> Iterator[list[Any]]:
     """Yield texts in lists of at most `size`; a single text is a list of one.
@@ -16,7 +14,7 @@ def windows(texts: str | Iterable[Any], size: int) -> Iterator[list[Any]]:
     Raises:
         TypeError: `texts` is a table: to iterate over it gives the names of its columns.
     """
-    if isinstance(texts, Mapping) or is_in_memory(texts):
+    if isinstance(texts, Mapping) or hasattr(texts, "columns") or hasattr(texts, "column_names"):
         raise TypeError(f"a {type(texts).__name__}: give a text, or the texts of one column")
     remaining = iter([texts] if isinstance(texts, str) else texts)
     while window := list(islice(remaining, size)):

@@ -20,13 +20,8 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.models.auto.tokenization_auto import get_tokenizer_config, tokenizer_class_from_name
 from transformers.utils import logging
 
-from .. import (
-    modeling_vanilla_transformer,
-    registration,  # noqa: F401  # the Auto classes know the package's
-)
-from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..errors import DataError, named_errors
-from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
+from ..registration import MODELS, VanillaTransformerConfig, VanillaTransformerPreTrainedModel
 from ..tasks import TASKS, Task, task_of
 from .engine import TARGET_TOKENIZER, read_export
 
@@ -64,11 +59,7 @@ def no_question() -> Iterator[None]:
 
 
 def load_config(folder: str) -> VanillaTransformerConfig:
-    """Load the configuration of a model from a path or the Hub.
-
-    Raises:
-        DataError: it cannot be read, the model is of another type, or its attention is another repository's code.
-    """
+    """Load the configuration of a model from a path or the Hub."""
     name = os.fspath(folder)
     if not os.path.isdir(name) and (name.count("/") != 1 or name[0] in "./~"):  # the Hub is asked for half a minute
         raise DataError(f"{folder}: no such folder, and no name of a model on the Hub, USER/NAME")
@@ -82,11 +73,7 @@ def load_config(folder: str) -> VanillaTransformerConfig:
 
 
 def task_of_folder(folder: str, use: str | None = None) -> Task:
-    """Return what the model of a folder or Hub name was trained for.
-
-    Raises:
-        DataError: the model is for none of `TASKS`, or for one whose models the command `use` does not take.
-    """
+    """Return what the model of a folder or Hub name was trained for, if the command `use` takes such models."""
     export = read_export(folder)
     name = (load_config(folder).architectures or ["None"])[0] if export is None else export.task
     task = task_of(name) or TASKS.get(name)
@@ -98,35 +85,19 @@ def task_of_folder(folder: str, use: str | None = None) -> Task:
 
 
 def load_model(folder: str, **options) -> VanillaTransformerPreTrainedModel:
-    """Load a model of the class that its configuration names; `options` are those of `from_pretrained`.
-
-    Raises:
-        DataError: as in `load_config`, or weights are missing, or the class is not of this package.
-    """
+    """Load a model of the class that its configuration names; `options` are those of `from_pretrained`."""
     config = load_config(folder)
     class_name = (config.architectures or ["None"])[0]
-    if class_name not in modeling_vanilla_transformer.__all__:
+    if class_name not in MODELS:
         raise DataError(f"{folder}: a model of class {class_name}, which is none of this package's")
-    model_class = getattr(modeling_vanilla_transformer, class_name)
-    model, loading = load_from(model_class, folder, "model", config=config, output_loading_info=True, **options)
+    model, loading = load_from(MODELS[class_name], folder, "model", config=config, output_loading_info=True, **options)
     if loading["missing_keys"]:
         raise DataError(f"{folder}: {class_name} lacks {', '.join(sorted(loading['missing_keys']))}")
     return model
 
 
-def on_accelerator(model: Model) -> Model:
-    """Put the model into evaluation mode, on the accelerator if there is one."""
-    if torch.accelerator.is_available():
-        model.to(torch.accelerator.current_accelerator())  # type: ignore[arg-type]  # transformers wraps `to`
-    return model.eval()
-
-
 def load_to_train(model_class: type[Model], folder: str, config: VanillaTransformerConfig, **options: Any) -> Model:
-    """Load a model to train it further, in float32 whatever precision it was saved in; `options` as in `load_model`.
-
-    Raises:
-        DataError: as in `load_config`, or weights other than the head's are missing or have another shape.
-    """
+    """Load a model to train it further, in float32 whatever its saved precision; `options` as in `load_model`."""
     options |= {"config": config, "dtype": torch.float32, "output_loading_info": True}
     verbosity = logging.get_verbosity()
     logging.set_verbosity_error()  # no table of a new head's weights
@@ -141,11 +112,7 @@ def load_to_train(model_class: type[Model], folder: str, config: VanillaTransfor
 
 
 def load_tokenizer(folder: str, subfolder: str = "", vocab_size: int | None = None) -> PreTrainedTokenizerBase:
-    """Load a tokenizer from a path or the Hub.
-
-    Raises:
-        DataError: it cannot be read, is of a class that is no tokenizer, or has ids from `vocab_size` on.
-    """
+    """Load a tokenizer from a path or the Hub."""
     with named_errors(folder, "tokenizer"):
         check_tokenizer_class(folder, subfolder)
     tokenizer = load_from(AutoTokenizer, folder, "tokenizer", subfolder=subfolder)
@@ -161,10 +128,10 @@ def check_tokenizer_class(folder: str, subfolder: str) -> None:
     with suppress(OSError):  # a tokenizer's folder may have no config.json
         settings.append(PreTrainedConfig.get_config_dict(folder, subfolder=subfolder)[0])
     for name in filter(None, (one.get("tokenizer_class") for one in settings)):
-        for tried in {name, name.removesuffix("Fast")}:
-            named = tokenizer_class_from_name(tried)
-            if named is not None and not (isinstance(named, type) and issubclass(named, PreTrainedTokenizerBase)):
-                raise DataError(f"{folder}: tokenizer_class: {name} is no tokenizer, or its library is not installed")
+        names = {name, name.removesuffix("Fast")} if isinstance(name, str) else ()
+        named = [found for one in names if (found := tokenizer_class_from_name(one)) is not None] if names else [name]
+        if not all(isinstance(one, type) and issubclass(one, PreTrainedTokenizerBase) for one in named):
+            raise DataError(f"{folder}: tokenizer_class: {name} is no tokenizer, or its library is not installed")
 
 
 def size_needed(tokenizer: PreTrainedTokenizerBase) -> int:
@@ -177,12 +144,7 @@ def size_needed(tokenizer: PreTrainedTokenizerBase) -> int:
 def load_tokenizer_to_train(
     folder: str | None, model: str | None, needed: Iterable[str], max_length: int
 ) -> PreTrainedTokenizerBase:
-    """Load the tokenizer of a folder, or else of the model that is trained further; it truncates to `max_length`.
-
-    Raises:
-        DataError: as in `load_tokenizer`, or it lacks one of the tokens `needed`, such as "pad_token", or the model
-            was trained with other ids.
-    """
+    """Load the tokenizer of a folder, or else of the model that is trained further; it truncates to `max_length`."""
     tokenizer = load_tokenizer(folder or model)
     for name in needed:
         if getattr(tokenizer, name) is None:

@@ -8,7 +8,7 @@ import torch
 
 from .batches import batches_by_length, pad
 from .engine import Engine, ModelFacts, Rows
-from .folder import load_model, on_accelerator
+from .folder import load_model
 from .precision import inference_dtype
 
 
@@ -25,8 +25,11 @@ class TorchEngine(Engine):
 
     @classmethod
     def load(cls, folder: str, dtype: str = "float32") -> "TorchEngine":
-        """Load a model's folder or Hub name; `dtype` is "float32", "bfloat16" or "auto"."""
-        return cls(on_accelerator(load_model(folder, dtype=inference_dtype(dtype))))
+        """Load a model's folder or Hub name, onto the accelerator if there is one; `dtype` as in `load_engine`."""
+        model: Any = load_model(folder, dtype=inference_dtype(dtype)).eval()
+        if torch.accelerator.is_available():
+            model.to(torch.accelerator.current_accelerator())
+        return cls(model)
 
     @torch.inference_mode()
     def logits(self, input_ids: Rows, batch_size: int) -> np.ndarray:

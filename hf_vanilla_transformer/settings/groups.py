@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from transformers.hf_argparser import HfArg
 
-from ..errors import DataError, user_errors
+from ..errors import DataError
 from ..tasks import FORMATS, SINGLE
 
 
@@ -97,11 +97,12 @@ class RobustnessArguments:
     robustness: list[str] = HfArg(default_factory=list, help="Measure changed texts, too: `all`, or changes by name.")
 
     def __post_init__(self):
-        from ..data.changes import CHANGES, check_changes
+        from ..data.changes import CHANGES
 
         if self.robustness == ["all"]:
             self.robustness = list(CHANGES)
-        check_changes(self.robustness)
+        if unknown := [name for name in self.robustness if name not in CHANGES]:
+            raise DataError(f"--robustness: no such change: {', '.join(unknown)}; there are {', '.join(CHANGES)}")
 
 
 def check_robustness(changes: list[str], problem_type: str) -> None:
@@ -133,10 +134,6 @@ class ModelArguments:
     )
 
     def __post_init__(self):
-        from ..configuration_vanilla_transformer import VanillaTransformerConfig
-
-        with user_errors():
-            VanillaTransformerConfig.check_names(self.config)
         if self.model and set(self.config) - DROPOUT_FIELDS:
             raise DataError("--config: of --model, only the dropout rates can be changed")
 

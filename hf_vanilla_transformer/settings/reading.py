@@ -111,9 +111,6 @@ def read_settings(
 
     Returns:
         An instance of each dataclass; the settings of recipe and keywords, for the run's record.
-
-    Raises:
-        DataError: a setting does not exist, is missing, or has a value that it cannot have.
     """
     parser, file, of_recipe = SettingsParser(groups), None, recipe if isinstance(recipe, dict) else {}
     if recipe is not None and not isinstance(recipe, dict):
@@ -176,13 +173,7 @@ def check_training(arguments: "TrainingArguments") -> None:
         raise DataError(f"--label_smoothing_factor: at least 0 and below 1, not {arguments.label_smoothing_factor:g}")
     if arguments.hub_token:
         raise DataError("--hub_token: Trainer would write it into the run's files; set HF_TOKEN instead")
-    for name, needed in (
-        # Metrics are computed over all predictions at once.
-        ("prediction_loss_only", False),
-        ("eval_do_concat_batches", True),
-        ("dataloader_drop_last", False),  # also drops rows that are to be measured
-        # torch draws a seed for each start of the workers, so a resumed run would draw other numbers.
-        ("dataloader_persistent_workers", False),
-    ):
-        if getattr(arguments, name) != needed:
-            raise DataError(f"--{name}: must be {str(needed).lower()}, for the figures of the record")
+    if arguments.dataloader_drop_last:
+        raise DataError("--dataloader_drop_last: also drops rows that are to be measured")
+    if arguments.dataloader_persistent_workers:
+        raise DataError("--dataloader_persistent_workers: a resumed run would draw other random numbers")

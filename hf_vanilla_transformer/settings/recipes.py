@@ -22,11 +22,7 @@ def recipes_of(command: str) -> dict[str, str]:
 
 
 def find_recipe(recipe: str, command: str) -> Path:
-    """Find a recipe's file by its path, or a recipe of the package by its name.
-
-    Raises:
-        DataError: there is no such recipe, or it is for another command.
-    """
+    """Find a recipe's file by its path, or a recipe of the package by its name."""
     file = Path(recipe)
     if file.suffix or (file.exists() and not file.is_dir()):  # a folder of data may have the name
         return file
@@ -58,11 +54,7 @@ for tag, pattern, first in (
 
 
 def read_file(file: Path) -> dict[str, Any]:
-    """Read a recipe, or a file of a record: JSON or YAML.
-
-    Raises:
-        DataError: the file cannot be read, or holds no mapping.
-    """
+    """Read a recipe, or a file of a record: JSON or YAML."""
     with named_errors(str(file), "content"):
         text = file.read_text(encoding="utf-8")
         content = json.loads(text) if file.suffix == ".json" else yaml.load(text, Loader)

@@ -11,13 +11,13 @@ from transformers import EvalPrediction
 from ..data.changes import as_written, no_spaces
 from ..data.sources import SPLITS
 from ..evaluation.metrics import compute_metrics
-from ..tasks import ERRORS, MULTI, REGRESSION, headline_of
+from ..tasks import ERRORS, MULTI, REGRESSION, SINGLE, headline_of
 
 
 MAX_ROWS = 500_000  # of the training split
 
 
-def linear_model(problem_type: str, rows: int) -> Any:
+def linear_model(rows: int, problem_type: str = SINGLE) -> Any:
     """Make an unfitted pipeline of scikit-learn for so many training rows."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression, Ridge
@@ -52,41 +52,31 @@ def measure_baseline(
     chosen = np.random.default_rng(0).permutation(len(data["train"]))[:MAX_ROWS]
     metric, _ = headline_of(problem_type)
 
-    def answers(model: Any, texts: list[str]) -> np.ndarray:
-        """Answer as the Transformer does: with numbers, or with logits, all 1 or -1."""
-        answered = model.predict(texts)
-        if problem_type == REGRESSION:
-            return answered.reshape(-1, 1)
-        return 2.0 * (answered if problem_type == MULTI else np.eye(outputs.shape[1])[answered]) - 1
+    def to_rows(answers: np.ndarray) -> np.ndarray:
+        """Return answers or labels as (rows, labels): numbers, or 1 for a label that the text has, else 0."""
+        return np.eye(outputs.shape[1])[answers] if problem_type == SINGLE else answers.reshape(len(answers), -1)
 
-    def metrics(scores: np.ndarray, split: str) -> dict[str, float]:
-        return compute_metrics(EvalPrediction(scores, labels[split]), problem_type)
-
-    def errors(scores: np.ndarray) -> np.ndarray:
-        """Measure each row: how far its number is off, whether its label is wrong, or how many of its labels are."""
-        if problem_type == REGRESSION:
-            return np.abs(scores[:, 0] - labels["test"])
-        wrong = (
-            ((scores > 0) != labels["test"]).sum(1) if problem_type == MULTI else scores.argmax(1) != labels["test"]
-        )
-        return wrong.astype(float)
+    def metrics(answers: np.ndarray, split: str) -> dict[str, float]:
+        logits = answers if problem_type == REGRESSION else answers - 0.5
+        return compute_metrics(EvalPrediction(logits, labels[split]), problem_type)
 
     measured = []
     try:
         for spaces, change in (("kept", as_written), ("left out", no_spaces)):
             train, validation, test = ([change(text) for text in data[split]["text"]] for split in SPLITS)
-            model = linear_model(problem_type, len(chosen))
+            model = linear_model(len(chosen), problem_type)
             with warnings.catch_warnings(action="ignore"):  # of labels that no text has
                 model.fit([train[row] for row in chosen], labels["train"][chosen])
-            value = metrics(answers(model, validation), "validation")[metric]
-            measured.append((-value if metric in ERRORS else value, spaces, answers(model, test)))
+            value = metrics(to_rows(model.predict(validation)), "validation")[metric]
+            measured.append((-value if metric in ERRORS else value, spaces, to_rows(model.predict(test))))
     except Exception as error:  # it never stops a run
         return {"skipped": str(error).splitlines()[0]}
-    _, spaces, scores = max(measured, key=lambda one: one[0])
-    difference = errors(outputs) - errors(scores)
+    _, spaces, linear = max(measured, key=lambda one: one[0])
+    answers = {SINGLE: to_rows(outputs.argmax(axis=1)), MULTI: outputs > 0, REGRESSION: outputs}[problem_type]
+    errors = [np.abs(one - to_rows(labels["test"])).sum(axis=1) for one in (answers, linear)]
     return {
-        **metrics(scores, "test"),
+        **metrics(linear, "test"),
         "spaces": spaces,
         "train_rows": len(chosen),
-        "p_value": float(wilcoxon(difference).pvalue) if difference.any() else 1.0,
+        "p_value": float(wilcoxon(*errors).pvalue) if (errors[0] != errors[1]).any() else 1.0,
     }

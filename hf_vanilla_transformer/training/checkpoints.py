@@ -35,10 +35,6 @@ def prepare_output_dir(output_dir: str, resume: str | None = None) -> str | None
     Args:
         output_dir: The run's folder. A new run's must be empty, but for checkpoints that were not saved to their end.
         resume: A checkpoint's folder; or `AUTO`.
-
-    Raises:
-        DataError: the folder is not empty, or `AUTO` finds a finished run.
-        OSError: the folder cannot be made.
     """
     folder = Path(output_dir)
     folder.mkdir(parents=True, exist_ok=True)
@@ -80,14 +76,6 @@ def is_whole(checkpoint: Path) -> bool:
     except (OSError, ValueError):
         return False
     return all(zipfile.is_zipfile(state) for state in states)
-
-
-def last_checkpoints(folder: str, number: int) -> list[str]:
-    """Return a run's last checkpoints, in the order of their steps; a DataError if there are fewer."""
-    checkpoints = list_checkpoints(folder, CHECKPOINT_PREFIX)
-    if len(checkpoints) < number:
-        raise DataError(f"{folder}: {len(checkpoints)} checkpoints, fewer than {number}")
-    return checkpoints[-number:]
 
 
 def list_checkpoints(folder: str, *prefixes: str) -> list[str]:

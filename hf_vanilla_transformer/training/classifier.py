@@ -1,7 +1,6 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """The training of a classifier."""
 
-import logging
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,6 @@ from transformers import (
 
 from ..data.labelled_text import tokenize
 from ..data.labels import label_names
-from ..data.report import describe_data
 from ..data.rows import column_array
 from ..errors import DataError
 from ..evaluation.metrics import (
@@ -32,7 +30,6 @@ from ..evaluation.metrics import (
     robustness_report,
 )
 from ..hub.record import data_record
-from ..inference.engine import ModelFacts
 from ..inference.folder import load_config
 from ..inference.torch_engine import TorchEngine
 from ..modeling_vanilla_transformer import VanillaTransformerForSequenceClassification
@@ -44,11 +41,11 @@ from .augmentation import AugmentingCollator
 from .baseline import measure_baseline
 from .calibration import calibrate
 from .losses import balanced_weights, weighted_loss
+from .report import describe_data
 from .run import Run, make_config, print_once
 from .trainer import ResumableTrainer, data_seed
 
 
-logger = logging.getLogger(__name__)
 GROUPS = (DataArguments, ClassifierArguments, TrainingArguments)
 
 
@@ -232,27 +229,4 @@ def make_model(
         }
     )
     # For another number of labels, `from_pretrained` makes a new head.
-    model = run.make_model(VanillaTransformerForSequenceClassification, config, ignore_mismatched_sizes=True)
-    if run.arguments.model:
-        match_labels(model, ModelFacts.of(load_config(run.arguments.model)).labels, labels)
-    return model
-
-
-def match_labels(model: VanillaTransformerForSequenceClassification, known: list[str], labels: list[str]) -> None:
-    """Reorder a loaded model's head by the data's labels, or make a new head if the model knows other labels.
-
-    Args:
-        known: The model's labels; those without names (`LABEL_0`) count as the data's.
-        labels: The data's labels.
-    """
-    if known == labels or known == [f"LABEL_{i}" for i in range(len(labels))]:
-        return
-    head = model.classifier.weight
-    if sorted(known) == sorted(labels):
-        rows = head[[known.index(label) for label in labels]]
-    else:
-        # For another number of labels, the head is new already.
-        rows = head if len(known) != len(labels) else type(model)(model.config).classifier.weight
-        logger.warning(f"--model: knows {', '.join(known)}; for {', '.join(labels)} it gets a new head")
-    with torch.no_grad():
-        head.copy_(rows)
+    return run.make_model(VanillaTransformerForSequenceClassification, config, ignore_mismatched_sizes=True)

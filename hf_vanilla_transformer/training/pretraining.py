@@ -8,7 +8,6 @@ from transformers import PreTrainedTokenizerBase, Seq2SeqTrainingArguments
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.plain_text import load_corpus, tokenize_corpus
-from ..data.report import describe_data
 from ..data.sources import file_checksum
 from ..errors import DataError
 from ..evaluation.metrics import compute_perplexity, token_losses
@@ -18,6 +17,7 @@ from ..settings.groups import DenoiserArguments, DenoisingArguments, TextArgumen
 from ..settings.reading import read_settings
 from ..tasks import DENOISING
 from .denoising import SpanInfilling
+from .report import describe_data
 from .run import Run, generation_config, make_config, print_once, sorted_by_length
 from .trainer import TokenBudgetTrainer, data_seed
 

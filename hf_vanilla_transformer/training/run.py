@@ -37,7 +37,7 @@ from ..inference.precision import training_precision
 from ..settings.groups import ModelArguments
 from ..tokenizer import train_tokenizer
 from .checkpoints import LOCK_FILE, last_whole_checkpoint, prepare_output_dir
-from .table import TableCallback
+from .report import TableCallback
 from .trainer import ResumableTrainer
 
 
@@ -91,9 +91,6 @@ def make_config(
     """Make the configuration of a new model, or load that of the model to train further.
 
     In a new one, `fields` override the preset's, and `arguments.config` overrides both.
-
-    Raises:
-        DataError: the model has no room for the tokenizer's ids, or for texts of `max_length` tokens.
     """
     if arguments.model:
         config = load_config(arguments.model)
@@ -279,11 +276,7 @@ class Run:
         return model
 
     def train(self, trainer: ResumableTrainer) -> None:
-        """Train, from the checkpoint if there is one, and begin `metrics`.
-
-        Raises:
-            TrainingStopped: the process got a SIGTERM.
-        """
+        """Train, from the checkpoint if there is one, and begin `metrics`."""
         self.model, self.tokenizer = trainer.model, trainer.processing_class
         if self.checkpoint:
             trainer.args.eval_on_start = False  # the checkpoint's log has it

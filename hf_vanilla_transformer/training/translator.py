@@ -19,7 +19,6 @@ from transformers.trainer_utils import SaveStrategy
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.parallel_text import tokenize_pairs
-from ..data.report import describe_data
 from ..data.rows import TextsOfColumns
 from ..errors import DataError
 from ..evaluation.evaluate import measure_translator
@@ -34,6 +33,7 @@ from ..settings.reading import read_settings
 from ..tasks import TRANSLATION
 from ..tokenizer import has_capitals, train_tokenizer
 from .checkpoints import CHECKPOINT_PREFIX, average_checkpoints, list_checkpoints
+from .report import describe_data
 from .run import Run, broadcast_from_main, generation_config, make_config, print_once, sorted_by_length
 from .trainer import TokenBudgetTrainer
 

@@ -35,11 +35,10 @@ from measures import (
 from transformers import PreTrainedTokenizerBase
 from transformers.hf_argparser import HfArg
 
-from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
+from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification, export
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data.labelled_text import encode, load_labelled_text
 from hf_vanilla_transformer.errors import DataError, user_errors
-from hf_vanilla_transformer.exports import export
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
 from hf_vanilla_transformer.inference import Engine, load_engine
 from hf_vanilla_transformer.inference.precision import choose_precision

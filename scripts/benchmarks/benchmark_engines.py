@@ -26,12 +26,12 @@ import torch
 from measures import take_turns
 from transformers.hf_argparser import HfArg
 
+from hf_vanilla_transformer import export
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data.labelled_text import encode, load_labelled_text
 from hf_vanilla_transformer.data.parallel_text import load_parallel_text
 from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.evaluation.metrics import classification_report, translation_report
-from hf_vanilla_transformer.exports import export
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
 from hf_vanilla_transformer.inference import Engine, load_engine
 from hf_vanilla_transformer.inference.folder import load_config, load_tokenizer, load_tokenizers

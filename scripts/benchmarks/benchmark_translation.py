@@ -26,7 +26,7 @@ from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_
 from hf_vanilla_transformer.data.parallel_text import load_parallel_text
 from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
-from hf_vanilla_transformer.inference.folder import load_model, load_tokenizer, on_accelerator
+from hf_vanilla_transformer.inference.folder import load_tokenizer
 from hf_vanilla_transformer.inference.torch_engine import TorchEngine
 from hf_vanilla_transformer.settings.groups import check_at_least
 
@@ -120,7 +120,7 @@ def make_report(
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([BenchmarkArguments], __doc__, argv)
-    model = on_accelerator(load_model(arguments.model))
+    model = TorchEngine.load(arguments.model).model
     if not model.can_generate():
         raise DataError(f"{arguments.model}: not a translator but a {type(model).__name__}")
     model.generation_config.max_length = None  # --max_new_tokens takes its place

@@ -20,7 +20,6 @@ from hf_vanilla_transformer.data.changes import no_spaces
 from hf_vanilla_transformer.evaluation.metrics import classification_report, markdown_table, robustness_report
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
 from hf_vanilla_transformer.settings.groups import LabelledTextArguments, RobustnessArguments
-from hf_vanilla_transformer.tasks import SINGLE
 from hf_vanilla_transformer.training.baseline import linear_model
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 
@@ -43,7 +42,7 @@ def main(argv: list[str] | None = None) -> None:
     prepare_output_dir(arguments.output_dir)
     data = arguments.load()
     train = data["train"]
-    classifier = linear_model(SINGLE, len(train)).fit(without_spaces(train), train["label"][:])
+    classifier = linear_model(len(train)).fit(without_spaces(train), train["label"][:])
 
     def measure(rows: Dataset) -> dict[str, Any]:
         return classification_report(classifier.predict_proba(without_spaces(rows)), np.array(rows["label"][:]))

@@ -33,7 +33,6 @@ from hf_vanilla_transformer.evaluation.metrics import classification_report
 from hf_vanilla_transformer.hub.record import METRICS_FILE, RECIPE_FILE, describe_environment, recipe_text, save_json
 from hf_vanilla_transformer.inference import Classifier
 from hf_vanilla_transformer.settings.groups import LabelledTextArguments
-from hf_vanilla_transformer.tasks import SINGLE
 from hf_vanilla_transformer.training.baseline import linear_model
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 
@@ -90,7 +89,7 @@ def teacher_probabilities(
         if names != (own := classify.labels):
             raise DataError(f"{folder}: its labels are {', '.join(own)}; those of the data are {', '.join(names)}")
     if arguments.linear:
-        yield LINEAR, linear_model(SINGLE, len(train)).fit(train["text"][:], train["label"][:]).predict_proba(texts)
+        yield LINEAR, linear_model(len(train)).fit(train["text"][:], train["label"][:]).predict_proba(texts)
     for folder, classify in classifiers.items():
         yield folder, classify.probabilities(texts)
 

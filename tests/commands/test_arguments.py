@@ -52,7 +52,7 @@ def test_flags_override_the_recipe_and_the_recipe_the_defaults(tmp_path):
         ("seed: 1\n", ["another.yaml"], "another.yaml"),
         ("eval_strategy: sometimes\n", [], "sometimes"),
         ("gradient_accumulation_steps: 0\n", [], "--gradient_accumulation_steps"),
-        ("seed: 1\n", ["--prediction_loss_only", "true"], "--prediction_loss_only"),
+        ("seed: 1\n", ["--dataloader_drop_last", "true"], "--dataloader_drop_last"),
         (
             "dataloader_num_workers: 1\n",
             ["--dataloader_persistent_workers", "true"],

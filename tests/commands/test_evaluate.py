@@ -12,7 +12,7 @@ from shared import ROOT, TINY, TWO_STEPS, read_json, tiny_config
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.data.changes import CHANGES, change_texts
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
-from hf_vanilla_transformer.evaluation.evaluate import accuracy_by_length, evaluate
+from hf_vanilla_transformer.evaluation.evaluate import evaluate
 from hf_vanilla_transformer.evaluation.metrics import translation_report
 from hf_vanilla_transformer.exports import export
 from hf_vanilla_transformer.inference import Classifier, Translator
@@ -44,9 +44,9 @@ def test_the_evaluation_is_the_runs_own(succeed, trained, tmp_path):
     expected = read_json(trained / "metrics.json")["validation"]
     agree(report, expected)
     assert f"accuracy {expected['accuracy']:.4f}" in out
-    for groups in (report["by_length"], report["bins"]):
-        assert sum(group["rows"] for group in groups) == 90
-        assert sum(group["rows"] * group["accuracy"] for group in groups) == pytest.approx(90 * expected["accuracy"])
+    bins = report["bins"]
+    assert sum(one["rows"] for one in bins) == 90
+    assert sum(one["rows"] * one["accuracy"] for one in bins) == pytest.approx(90 * expected["accuracy"])
     predictions = read_tsv(tmp_path / "run" / "predictions.tsv")
     texts = load_labelled_text("sample", validation_fraction=0.15)["validation"]["text"][:]
     assert [row["text"] for row in predictions] == texts
@@ -139,13 +139,6 @@ def test_data_are_measured_whole_or_their_test_split(succeed, refused, trained, 
     assert ": 5 rows\n" in succeed("evaluate", "--model", tmp_path / "run", *flags, "--split", "test")
     # The recipe names all.csv, without the folder.
     assert "all.csv" in refused("evaluate", "--model", tmp_path / "run")
-
-
-def test_a_text_at_the_limit_of_a_group_is_in_it():
-    groups = accuracy_by_length(["a" * 5, "a" * 6, "a" * 80, "a" * 81], np.array([True, False, True, True]))
-    assert [(group["characters"], group["rows"], group["accuracy"]) for group in groups] == [
-        *(("1 to 5", 1, 1.0), ("6 to 10", 1, 0.0), ("41 to 80", 1, 1.0), ("more than 80", 1, 1.0))
-    ]
 
 
 def test_a_translator_is_measured_by_its_translations(succeed, refused, corpus, tmp_path):

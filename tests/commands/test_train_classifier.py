@@ -95,26 +95,6 @@ def test_a_trained_model_is_fine_tuned_with_new_labels(trained, tmp_path):
     assert tokenizer.get_vocab() == original.get_vocab() and tokenizer.model_max_length == 3
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("labels", "is_new"), [(["positive", "negative"], False), (["bad", "good"], True)])
-def test_a_head_goes_by_the_names_of_its_labels(succeed, trained, tmp_path, caplog, labels, is_new):
-    """What stands in the first row for one model need not do so for another, or for the data."""
-    model = AutoModelForSequenceClassification.from_pretrained(trained)
-    before = model.classifier.weight.detach().clone()
-    model.config.id2label = dict(enumerate(labels))
-    model.config.label2id = {label: number for number, label in enumerate(labels)}
-    model.save_pretrained(tmp_path / "before")
-    AutoTokenizer.from_pretrained(trained).save_pretrained(tmp_path / "before")
-    flags = ["--model", tmp_path / "before", "--output_dir", tmp_path / "run", *TWO_STEPS, "--learning_rate", "0"]
-    flags += ["--calibrate", "false"]
-    succeed("train-classifier", *flags)
-    after = AutoModelForSequenceClassification.from_pretrained(tmp_path / "run")
-    assert after.config.id2label == {0: "negative", 1: "positive"}
-    assert torch.equal(after.classifier.weight, before.flip(0)) == (not is_new)
-    assert ("knows bad, good; for negative, positive it gets a new head" in caplog.text) == is_new
-    assert torch.equal(after.model.encoder.embed_tokens.weight, model.model.encoder.embed_tokens.weight)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -122,7 +102,7 @@ def test_a_head_goes_by_the_names_of_its_labels(succeed, trained, tmp_path, capl
         (["--model", "./bart"], "'bart', not 'vanilla_transformer'"),
         (["--model", "./headless", "--config", '{"d_model": 8}'], "only the dropout rates can be changed"),
         (["--attn_implementation", "fast"], "fast"),
-        (["--config", '{"d_modle": 8}', "--data", "./nowhere"], "no such field: d_modle; did you mean d_model?"),
+        (["--config", '{"d_modle": 8}'], "no such field: d_modle; did you mean d_model?"),
         (["--config", '{"vocab_size": 8}'], "less than the tokenizer's"),
         (["--config", '{"max_position_embeddings": 8}'], "the model has 8 positions"),
         (["--vocab_size", "8007", "--model", NSMC_SMALL], "--vocab_size: has no effect with --model"),

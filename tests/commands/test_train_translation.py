@@ -160,7 +160,6 @@ def test_the_published_figures_are_those_of_the_folder(succeed, corpus, tmp_path
         metric = BLEU(tokenize="none", force=True)
         report["bleu_words"] = metric.corpus_score(written, [words]).score
         report["bleu_words_signature"] = str(metric.get_signature())
-        report["bleu_normalized"] = BLEU().corpus_score(out.splitlines(), [list(map(str.lower, references))]).score
         assert metrics[split]["beams_1"] == report
 
     model = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "run")

@@ -1,6 +1,7 @@
 """Changes of texts: what each does, that it is seeded, and that none empties a text."""
 
 import unicodedata
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -76,6 +77,14 @@ def test_changed_rows_keep_their_labels_and_depend_on_seed_and_place(name):
         assert change_texts(rows.select(range(5)), name, 1)["text"][:] == one["text"][:5]
     else:
         assert one["text"][:] == other["text"][:]
+
+
+@pytest.mark.parametrize("text", ["👨\u200d👩\u200d👧가", "👍🏽", "❤\ufe0f하", "हिन्दी", "한\u0301글"])
+def test_no_space_parts_a_character_from_its_marks(text):
+    for spaced in [changed(name, text, seed) for name in ("all_spaced", "random_spaces") for seed in range(20)]:
+        after = [character for space, character in pairwise(spaced) if space == " "]
+        assert not [one for one in after if unicodedata.category(one) in ("Mn", "Mc", "Cf", "Sk")]
+        assert "\u200d " not in spaced
 
 
 @pytest.mark.parametrize("name", ["all_spaced", "random_spaces", "typing_slip"])

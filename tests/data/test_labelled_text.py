@@ -2,11 +2,9 @@
 
 import pytest
 from datasets import Dataset
-from tokenizers import Tokenizer, models
-from transformers import PreTrainedTokenizerFast
 
 from data.files import data_error, write_table
-from hf_vanilla_transformer.data.labelled_text import encode, tokenize
+from hf_vanilla_transformer.data.labelled_text import tokenize
 from hf_vanilla_transformer.data.nsmc import SAMPLES
 from hf_vanilla_transformer.data.sources import checksum
 from hf_vanilla_transformer.tokenizer import train_tokenizer
@@ -67,8 +65,3 @@ def test_text_without_tokens_is_one_unknown_token(tokenizer):
     part = Dataset.from_dict({"text": ["\u200b\u200b", "짱"], "label": [0, 1]})
     tokenized = tokenize(part, tokenizer)
     assert tokenized[0] == {"input_ids": [tokenizer.unk_token_id], "labels": 0, "length": 1}
-
-
-def test_a_tokenizer_without_an_unknown_token_is_refused():
-    with pytest.raises(ValueError, match="no unk_token"):
-        encode(["", "a"], PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE())))

@@ -63,6 +63,14 @@ def test_numbers(load, tmp_path, suffix):
         ([[True, False], [False, True]], MULTI, ["vectors of 0 and 1"]),
         (["1|0|1", "0|1|0"], MULTI, ["vectors of 0 and 1"]),
         (["[0, 1, 0]", "['a', 'b']"], MULTI, ["lists as text"]),
+        (["1,0,1", "0,1,0"], MULTI, ["vectors of 0 and 1"]),
+        (["1 0 1", "0 1 0"], MULTI, ["vectors of 0 and 1"]),
+        (["(1, 0, 1)", "(0, 1, 0)"], MULTI, ["vectors of 0 and 1"]),
+        (["1.0|0.0|1.0", "0.0|1.0|0.0"], MULTI, ["vectors of 0 and 1"]),
+        (["true|false", "false|true"], MULTI, ["vectors of 0 and 1"]),
+        (["{'a', 'b'}", "{'a'}"], MULTI, ["lists as text"]),
+        (["('a',)", "('a', 'b')"], MULTI, ["lists as text"]),
+        (["a|b", "b|a"], MULTI, ["each text has all labels"]),
         ([["a", "b", "a"], ["b"]], MULTI, ["has a label twice: a, b, a"]),
     ],
 )
@@ -78,12 +86,45 @@ def test_labels_of_another_kind_are_refused(load, tmp_path, labels, problem_type
         ("긍정", "긍\u200b정"),
         ("1", "１"),
         ("01", "1"),
+        ("1.0", "1"),
+        ("+1", "1.00"),
         ("a b", "a\u00a0 b"),
     ],
 )
 def test_labels_that_look_the_same_are_refused(load, tmp_path, labels):
     with data_error("is written in two ways", *map(ascii, labels)):
         load(table(tmp_path / "t.csv", [*labels, "other" if labels[0][0] > "9" else "7"] * 3))
+
+
+@pytest.mark.parametrize("labels", [["a;b", "a"], [["a"], ["b"]], ["a, b", "b"]])
+def test_texts_with_one_label_each_are_named_where_several_are_asked_for(load, tmp_path, caplog, labels):
+    load(table(tmp_path / "t.json", labels * 10), problem_type=MULTI)
+    assert "no text of train has two labels; a string has | between them" in caplog.text
+
+
+def class_labels(names, labels):
+    several = isinstance(labels[0], list)
+    one = ClassLabel(names=names)
+    features = Features({"document": Value("string"), "label": List(one) if several else one})
+    return Dataset.from_dict({"document": [f"글 {n}" for n in range(len(labels))], "label": labels}, features=features)
+
+
+def test_class_labels_mean_their_names(load):
+    """Of numbers, too; vectors of two names would give each text both."""
+    loaded = load(class_labels(["1", "2", "5"], [0, 1, 2] * 6), problem_type=REGRESSION)
+    assert {label for part in loaded.values() for label in part["label"]} == {1.0, 2.0, 5.0}
+    with data_error("have no number"):
+        load(class_labels(["bad", "good"], [0, 1] * 6), problem_type=REGRESSION)
+    with data_error("each text has all labels"):
+        load(class_labels(["x", "y"], [[1, 0], [0, 1]] * 6), problem_type=MULTI)
+
+
+@pytest.mark.parametrize("column", ["text", "label"])
+def test_a_column_of_a_frame_that_has_several_types_is_one_line(load, column):
+    pandas = pytest.importorskip("pandas")
+    for values in ([1, "x"], ["x", 1], [["x"], "x"]):
+        with data_error("DataFrame: ", f"column {column} "):
+            load(pandas.DataFrame({"text": list("ab"), "label": list("ab"), column: values}))
 
 
 def test_labels_that_train_lacks_are_named(load, tmp_path, caplog):

@@ -8,7 +8,6 @@ import torch
 from sacrebleu.metrics import BLEU, CHRF
 from transformers import EvalPrediction
 
-from hf_vanilla_transformer.evaluation import metrics
 from hf_vanilla_transformer.evaluation.metrics import (
     calibration_report,
     classification_report,
@@ -21,17 +20,6 @@ from hf_vanilla_transformer.evaluation.metrics import (
     word_report,
 )
 from hf_vanilla_transformer.tokenizer import train_tokenizer
-
-
-def test_a_perfect_copy_of_what_the_vocabulary_writes_has_100():
-    """NFKC makes of the compatibility letter ㅋ another one, and of … three points."""
-    references = ["진짜 재밌다 ㅋㅋㅋ 또 보고 싶다", "좋았다… 정말  좋았다", "ㅠㅠ 슬프다 너무 슬프다", "두 번 봤다"]
-    tokenizer = train_tokenizer(references * 3, vocab_size=60)
-    ids = tokenizer(references)["input_ids"]
-    report = translation_report(tokenizer.batch_decode(ids), references, tokenizer)
-    assert report["bleu"] < 90 and report["bleu_normalized"] == pytest.approx(100)
-    same = ["a b c d e", "b c d e a"]
-    assert "bleu_normalized" not in translation_report(same, same, train_tokenizer(same * 3, vocab_size=20))
 
 
 def test_perplexity_is_that_of_all_tokens():
@@ -167,15 +155,8 @@ def test_bleu_counts_the_words_of_the_references_script(references, tokens, capl
         ["二匹の犬が雪の中で遊んでいる。", "カメラ"],
     ],
 )
-def test_where_bleu_finds_no_words_a_line_says_so(references, caplog, monkeypatch):
-    monkeypatch.setattr(metrics, "find_spec", lambda name: None)  # no MeCab
+def test_where_bleu_finds_no_words_a_line_says_so(references, caplog):
     logging.Logger.warning_once.cache_clear()
     for _ in range(2):
         assert "tok:13a" in translation_report(references, references)["bleu_signature"]
     assert [record.getMessage().split(": ")[1] for record in caplog.records] == ["chrF is the figure to read"]
-
-
-def test_japanese_is_split_by_mecab_if_it_is_installed(monkeypatch):
-    monkeypatch.setattr(metrics, "find_spec", lambda name: name)
-    assert metrics.bleu_tokenizer(["二匹の犬が雪の中で遊んでいる。"]) == "ja-mecab"
-    assert metrics.bleu_tokenizer(["两只狗在雪地里玩耍。"]) == "zh"

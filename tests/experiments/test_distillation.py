@@ -16,7 +16,6 @@ from two_teachers import SHARPNESS, linear_logits
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
 from hf_vanilla_transformer.data.sources import file_checksum
 from hf_vanilla_transformer.inference import Classifier
-from hf_vanilla_transformer.tasks import SINGLE
 from hf_vanilla_transformer.training.baseline import linear_model
 
 
@@ -31,7 +30,7 @@ def data():
 @pytest.fixture(scope="module")
 def linear(data):
     """The linear teacher of the data's training texts."""
-    return linear_model(SINGLE, len(data["train"])).fit(data["train"]["text"][:], data["train"]["label"][:])
+    return linear_model(len(data["train"])).fit(data["train"]["text"][:], data["train"]["label"][:])
 
 
 def test_the_loss_is_the_cross_entropy_with_the_teachers_probabilities():
@@ -70,7 +69,7 @@ def test_the_linear_baseline_reads_no_spaces(succeed, data, tmp_path):
     succeed("experiments/linear_baseline.py", *flags)
     changes = read_json(tmp_path / "run" / "evaluation.json")["robustness"]["changes"]
     texts = {split: ["".join(text.split()) for text in data[split]["text"]] for split in ("train", "test")}
-    classifier = linear_model(SINGLE, len(data["train"])).fit(texts["train"], data["train"]["label"][:])
+    classifier = linear_model(len(data["train"])).fit(texts["train"], data["train"]["label"][:])
     as_written, no_spaces, slips = (one["accuracy"] for one in changes)
     assert as_written == no_spaces == pytest.approx(classifier.score(texts["test"], data["test"]["label"][:])) != slips
 

@@ -147,20 +147,6 @@ def test_numbers_beyond_the_tolerance_or_not_finite_do_not_agree(is_quantized, d
         comparison.differences(expected, expected + difference, is_quantized)
 
 
-def test_an_int8_export_has_torchs_labels(tmp_path, monkeypatch):
-    """Whatever its numbers: this engine swaps the two labels."""
-
-    class Swapped(TorchEngine):
-        def logits(self, input_ids, batch_size):
-            return super().logits(input_ids, batch_size)[:, ::-1]
-
-    monkeypatch.setattr(exporting, "load_engine", lambda folder: Swapped(TorchEngine.load(model, "float32").model))
-    monkeypatch.setattr(comparison, "INT8_TOLERANCE", np.inf)
-    model = save(random_model(tiny_config(), "classification"), tmp_path / "model")
-    with pytest.raises(ValueError, match="the same label for"):
-        export(model, format="ctranslate2", quantize="int8", output_dir=str(tmp_path / "export"))
-
-
 def test_a_tie_is_no_difference():
     """Two tokens of the same probability: which of them is written is chance."""
     model = random_model(tiny_config())

@@ -73,7 +73,7 @@ print(tuple(h.shape))
 # The **attention** of the Transformer sees all tokens at once and mixes them (chapter 3). It neither waits nor takes
 # the long way.
 
-# %% [markdown] source="c86634b1"
+# %% [markdown] source="a6773fe4"
 # ## Cost, order, distance
 #
 # A network consists of stages called **layers**. Table 1 of the paper compares three properties of each kind of
@@ -95,7 +95,7 @@ d = 512
 costs = {n: {"self-attention": n * n * d / 1e6, "recurrent": n * d * d / 1e6} for n in (30, 512, 4096)}
 pd.DataFrame(costs).rename(columns="length {}".format).round(1)
 
-# %% [markdown] source="ec6d58f8"
+# %% [markdown] source="6279c651"
 # Where the sentence is shorter than the dimension, self-attention computes less than a recurrent layer. Most
 # sentences that are translated are shorter.
 #
@@ -174,7 +174,7 @@ print(
     torch.cat([table, table], dim=1).shape, torch.stack([table, table]).shape
 )  # side by side; stacked in a new dimension
 
-# %% [markdown] source="4fe23169"
+# %% [markdown] source="cb34979a"
 # ### 9. Computing along a dimension: sum, mean, softmax
 #
 # `dim=1` goes through the columns, so there is one result for each row. `-1` is the last dimension. With
@@ -183,7 +183,7 @@ print(
 # %%
 print(table.sum(dim=1), table.mean(dim=1, keepdim=True).shape, table.amax(dim=1, keepdim=True))
 
-# %% [markdown] source="3c1e6ee1"
+# %% [markdown] source="3d5fdd0d"
 # ### Write it: `softmax`
 #
 # The **softmax** turns scores into positive numbers that sum to 1. It decides how much attention looks at what
@@ -196,11 +196,15 @@ print(table.sum(dim=1), table.mean(dim=1, keepdim=True).shape, table.amax(dim=1,
 # denominator shrink by the same factor). So **subtract the largest score first**.
 #
 # M is the size of the last dimension, and `...` are the dimensions before it, however many there are.
+#
+# In the edition with blanks, the comments of a cell are its steps: `name: what it is (shape)`. `return` is what is
+# returned, `if` a condition and `for` a loop; the steps inside them are indented. You may change the steps and the
+# names of variables inside a function.
 
 
 # %% tags=["blank"]
 def softmax(x):  # (..., M)
-    x = x - x.amax(dim=-1, keepdim=True)  # without the largest score (..., M) - (..., 1) -> (..., M)
+    x = x - x.amax(dim=-1, keepdim=True)  # scores minus the largest (..., M) - (..., 1) -> (..., M)
     powers = x.exp()  # exponentials (..., M)
     return powers / powers.sum(dim=-1, keepdim=True)  # divided by their sum (..., M) / (..., 1) -> (..., M)
 
@@ -314,7 +318,7 @@ plot_lines(
 # In the recurrent network, the gradient gets smaller with distance; note the logarithmic axis. Attention does not
 # depend on distance. Improved recurrent networks such as the LSTM forget less, but they wait all the same.
 
-# %% [markdown] source="cf8504bf"
+# %% [markdown] source="cb1566f5"
 # ## In short
 #
 # - A recurrent network reads tokens in order: it cannot work in parallel, and the gradients of distant tokens
@@ -422,7 +426,7 @@ check_answer(
     (lambda it: it.shape == (2, 2, 3), "Not added up yet: sum the last dimension."),
 )
 
-# %% [markdown] source="f200f588"
+# %% [markdown] source="c181247f"
 # ### Exercise 3 ★★ 8 min
 #
 # Write a function that starts at $x = 3$ and lowers the loss $(x - 1)^2$. It moves $x$ `steps` times, each time by
@@ -444,8 +448,8 @@ check_answer(
 # %% tags=["exercise"]
 def descend(steps, rate):
     """The number that starts at 3, after so many steps"""
-    number = torch.tensor(3.0, requires_grad=True)
-    for _ in range(steps):
+    number = torch.tensor(3.0, requires_grad=True)  # starts at 3
+    for _ in range(steps):  # each step
         loss = (number - 1) ** 2  # the loss
         loss.backward()  # the gradient
         with torch.no_grad():

@@ -85,7 +85,7 @@ def describe(split):
 pd.DataFrame([describe(str.split), describe(list)], index=["words", "characters"]).round(1)
 
 
-# %% [markdown] source="9f6bc56b"
+# %% [markdown] source="e8518aed"
 # Of the tokens in the test reviews, about a quarter are new if we split into words. If we split into characters,
 # texts become about five times as long.
 #
@@ -102,8 +102,9 @@ pd.DataFrame([describe(str.split), describe(list)], index=["words", "characters"
 #
 # ### Write it: `most_frequent_pair`
 #
-# Count the pairs of neighbouring pieces in all words, and return the most frequent pair. `Counter` counts how often
-# things occur.
+# Count the pairs of neighbouring pieces in all words, and return the most frequent pair. If several pairs are equally
+# frequent, return the one that occurs first. There is always at least one pair. `Counter` counts how often things
+# occur.
 
 
 # %% tags=["blank"]
@@ -128,20 +129,21 @@ check(most_frequent_pair)
 #
 # </details>
 
-# %% [markdown] source="70871485"
+# %% [markdown] source="85e5cb49"
 # ### Write it: `merge`
 #
-# In one word, replace each `left` that is followed by `right` by the single piece `left + right`.
+# In one word, replace each `left` that is followed by `right` by the single piece `left + right`. Go from left to
+# right: in `a a a`, merging (a, a) gives `aa a`. A word without the pair stays as it is.
 
 
 # %% tags=["blank"]
 def merge(word, left, right):  # a list of pieces, and the two to be merged
     merged = []  # a new list
-    for piece in word:
-        if merged and (merged[-1], piece) == (left, right):
-            merged[-1] = left + right  # left, followed by right: one piece
+    for piece in word:  # each piece, from the left
+        if merged and (merged[-1], piece) == (left, right):  # the new list ends in left, and this piece is right
+            merged[-1] = left + right  # replace the end of the list by left + right
         else:
-            merged.append(piece)
+            merged.append(piece)  # append this piece
     return merged  # the merged list; the given one stays as it is
 
 
@@ -200,7 +202,7 @@ pd.DataFrame(
     [describe(str.split), describe(list), describe(tokenizer.tokenize)], index=["words", "characters", "BPE"]
 ).round(1)
 
-# %% [markdown] source="9545e9e3"
+# %% [markdown] source="e7daa534"
 # There are fewer than 600 kinds because special tokens do not occur in the texts, nor do pieces that were always
 # merged further.
 #
@@ -251,7 +253,7 @@ ids = tokenizer("The best film 🦖 뷁!")["input_ids"]
 print(tokenizer.convert_ids_to_tokens(ids))
 print(tokenizer.decode(ids))
 
-# %% [markdown] source="ec544ca6"
+# %% [markdown] source="7427c69c"
 # For a character that never occurred in training, there is no piece. It becomes `[UNK]` (unknown), and turning the
 # ids back into text does not restore it. The more text a vocabulary is made from, the rarer this is.
 #
@@ -437,8 +439,8 @@ check_answer(
 # %% tags=["exercise"]
 def tokenize_word(word, pairs):
     pieces = list(word)  # the list of characters
-    for left, right in pairs:
-        pieces = merge(pieces, left, right)  # merge in the order of learning
+    for left, right in pairs:  # each pair, in the order of learning
+        pieces = merge(pieces, left, right)  # the list with the pair merged
     return pieces  # the list of pieces
 
 

@@ -70,7 +70,7 @@ print("table:", tuple(embedding.weight.shape), " two sentences:", tuple(input_id
 first = input_ids[0, 0].item()
 print(f"Is the first token's vector row {first} of the table?", vectors[0, 0].equal(embedding.weight[first]))
 
-# %% [markdown] source="fe8951f8"
+# %% [markdown] source="846a0b23"
 # Two sentences × eight places × 128 columns (dimensions). At first the numbers in the table are random; training
 # changes them. Afterwards, tokens that are used alike point in similar directions. Let us look at the table of the
 # trained translator multi30k-de-en. For two vectors of length 1, the **dot product** (multiply entry by entry, and
@@ -144,7 +144,7 @@ print("without positions:", torch.allclose(attend(vectors)[order], attend(vector
 places = torch.randn(8, 128) / 8  # a vector for each position
 print("with positions:", torch.allclose(attend(vectors + places)[order], attend(vectors[order] + places), atol=1e-6))
 
-# %% [markdown] source="04eeb8a5"
+# %% [markdown] source="f4bdd3ff"
 # Now the same token gets different results in different places. Which vectors are good ones to add?
 #
 # ## Sines and cosines
@@ -187,7 +187,7 @@ plot_lines(
     ylabel="value",
 )
 
-# %% [markdown] source="c1c1db51"
+# %% [markdown] source="47b3f197"
 # ## Distances are easy to find
 #
 # There is a reason to pair sines with cosines. Five positions on, a hand is the same hand, turned a little further.
@@ -210,7 +210,7 @@ plot_matrix(
     positions[:60] @ positions[:60].T, title="Dot products of two positions", xlabel="position", ylabel="position"
 )
 
-# %% [markdown] source="0b038895"
+# %% [markdown] source="18ca3c82"
 # > *The Annotated Transformer* computes this table in float32. This package computes it in float64 and then converts
 # > it. For an input of 350 tokens, the encoder's outputs differ by about 2e-5 ([table](../../tutorials.md)). *The
 # > document that came with pytorch-transformer* takes the exponential once too often, so that its speeds are not the
@@ -223,9 +223,9 @@ plot_matrix(
 # table of positions is not trained, so it is a buffer and not a parameter. It can be computed at any time, so it
 # need not be saved (`persistent=False`).
 #
-# Each comment says what its line does, and the shape of the tensor. B is the number of sentences, L their length, D
-# is `d_model`, P the number of positions, V the size of the vocabulary. Use the names in the comments (`tokens`,
-# `positions`): in chapter 5, trained weights are loaded under these names.
+# B is the number of sentences, L their length, D is `d_model`, P the number of positions, V the size of the vocabulary.
+# Keep the names `self.tokens` and `self.positions`: chapter 5 loads trained weights into `tokens`, and chapter 6
+# switches `positions` off.
 
 
 # %% tags=["blank"]
@@ -235,18 +235,16 @@ class Embedding(nn.Module):
         if d_model % 2:
             raise ValueError(f"d_model must be even, for sines and cosines come in pairs: {d_model}")
         self.tokens = nn.Embedding(vocab_size, d_model)  # the table (V, D)
-        nn.init.normal_(self.tokens.weight, std=d_model**-0.5)  # starts with a standard deviation of 1/√D
-        speed = 1 / 10000 ** (
-            torch.arange(0, d_model, 2, dtype=torch.float64) / d_model
-        )  # the speed of each hand (D/2,)
+        nn.init.normal_(self.tokens.weight, std=d_model**-0.5)  # its numbers start with the standard deviation 1/√D
+        speed = 1 / 10000 ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)  # speeds of hands (D/2,)
         angle = torch.arange(max_length).unsqueeze(1) * speed  # the angles (P, 1) × (D/2,) -> (P, D/2)
-        table = torch.stack([angle.sin(), angle.cos()], dim=2).flatten(1)  # alternating (P, D/2, 2) -> (P, D)
+        table = torch.stack([angle.sin(), angle.cos()], dim=2).flatten(1)  # sine, cosine, … (P, D/2, 2) -> (P, D)
         self.register_buffer("positions", table.float(), persistent=False)  # the buffer self.positions (P, D)
 
     def forward(self, ids):  # (B, L)
         if ids.shape[1] > len(self.positions):
             raise ValueError(f"a text of {ids.shape[1]} tokens is longer than the {len(self.positions)} positions")
-        x = self.tokens(ids)  # (B, L, D)
+        x = self.tokens(ids)  # rows of the table (B, L, D)
         x = x * math.sqrt(x.shape[-1])  # times √D (B, L, D)
         return x + self.positions[: ids.shape[1]]  # plus positions (B, L, D) + (L, D) -> (B, L, D)
 
@@ -325,7 +323,7 @@ for side in ("right", "left"):
     print(side, states[side][0, :4])
 print(torch.allclose(states["right"], states["left"], atol=1e-5))
 
-# %% [markdown] source="cab5be39"
+# %% [markdown] source="fe41206c"
 # > *transformer-evolution* counts from 1 and gives padding 0; here, that is `position_offset` 1. *pytorch-seq2seq*
 # > counts padding as well, from 0. With padding on the right, that leaves the positions of the real tokens as they
 # > are.
@@ -438,7 +436,7 @@ check_answer(
     (lambda it: math.isclose(it[2], math.sin(3 / 10)), "The exponent of the second hand is i/d. It should be 2i/d."),
 )
 
-# %% [markdown] source="f39c33a4"
+# %% [markdown] source="f18adfe7"
 # ### Exercise 2 ★★ 5 min
 #
 # From the mask `[0, 0, 1, 1, 1]`, make the positions `[0, 0, 1, 2, 3]` with `cumsum`. They count from 1; padding

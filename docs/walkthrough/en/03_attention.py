@@ -47,7 +47,7 @@ Embedding = mine("Embedding")  # from chapter 2
 # %%
 drawings.model_map(3)
 
-# %% [markdown] source="1b296aa0"
+# %% [markdown] source="60df803b"
 # ## Query, key, value
 #
 # It is like finding a book in a library. What you look for is the **query**, the titles on the spines are the
@@ -119,21 +119,23 @@ pd.DataFrame(weights @ value, index=fruits, columns=["sour", "soft"]).round(3)
 # %%
 drawings.attention()
 
-# %% [markdown] source="bb3025b9"
+# %% [markdown] source="8de1cb1f"
 # ### Write it: `ScaledDotProductAttention`
 #
 # Turn the equation into a class. L is the number of queries, M that of keys and values, K the dimension of the
 # vectors; `...` stands for dimensions in front, such as a batch. `mask` is True where something may be seen. Its
-# shape is that of the scores, or (..., 1, M) if it is the same for all queries. Where nothing may be seen, the score
-# becomes $-\infty$, so that the softmax makes it 0. Without a mask (`None`), everything is seen.
+# shape is that of the scores, or (..., 1, M) if it is the same for all queries. Where nothing may be seen, set the
+# score to $-\infty$ (`-math.inf`): the softmax makes it 0. A very small number such as `-1e9` will do, too; it differs
+# only in rows where everything is hidden, which come later in this chapter. Without a mask (`None`), everything is
+# seen.
 
 
 # %% tags=["blank"]
 class ScaledDotProductAttention(nn.Module):
     def forward(self, query, key, value, mask=None):  # (..., L, K), (..., M, K), (..., M, K), (..., L or 1, M)
-        scores = query @ key.transpose(-2, -1)  # scores (..., L, K) @ (..., K, M) -> (..., L, M)
+        scores = query @ key.transpose(-2, -1)  # dot products (..., L, K) @ (..., K, M) -> (..., L, M)
         scores = scores / math.sqrt(key.shape[-1])  # divided by √K (..., L, M)
-        if mask is not None:
+        if mask is not None:  # there is a mask
             scores = scores.masked_fill(~mask, -math.inf)  # -∞ where nothing may be seen (..., L, M)
         weights = scores.softmax(dim=-1)  # attention weights; each row sums to 1 (..., L, M)
         return weights @ value, weights  # weighted sum (..., L, M) @ (..., M, K) -> (..., L, K), and weights
@@ -164,7 +166,7 @@ my_attention = ScaledDotProductAttention()
 mixed, same_weights = my_attention(query, key, value)
 print(tuple(mixed.shape), torch.allclose(same_weights, weights), torch.allclose(mixed, weights @ value))
 
-# %% [markdown] source="1c1de895"
+# %% [markdown] source="b3174ee1"
 # ## Why divide by √d_k?
 #
 # The more dimensions, the larger the dot products. For random vectors, their size grows with $\sqrt{d_k}$. If scores
@@ -217,7 +219,7 @@ print(*tokens, sep="\n")
 print(is_token.long())
 
 
-# %% [markdown] source="6dd084bc"
+# %% [markdown] source="fcd1e3c9"
 # Where do queries, keys and values come from? Three different matrices are multiplied with the same input (the
 # linear layers at the bottom of the drawing). Training sets the matrices. So each token has three vectors: one to
 # search with, one to be found by, and one to hand over. Attention of a sentence to itself is called
@@ -329,7 +331,7 @@ similarity = [torch.cosine_similarity(first, second, dim=0).item() for first, se
 names = ["embedding", *(f"layer {number}" for number in range(len(similarity) - 1))]
 pd.DataFrame([similarity], index=["similarity of both ▁swing"], columns=names).round(2)
 
-# %% [markdown] source="0c9822f3"
+# %% [markdown] source="21ac5a39"
 # On entering the decoder, they are the same vector: 1. The layers move them apart, because *children* and *on a*
 # were mixed in: one is what the children do, the other a thing to sit on.
 #
@@ -369,9 +371,10 @@ print("adding the least number:", (scores + hide_all).softmax(dim=-1)[0, 0, 0])
 _, by_package = modeling.eager_attention_forward(torch.nn.Module().eval(), q1, k1, v1, hide_all, scaling=0.5)
 print("the package:            ", by_package[0, 0, 0])
 
-# %% [markdown] source="57c5f4a8"
+# %% [markdown] source="ca9de3ca"
 # Masking with `-inf` divides 0 by 0, which is `nan`, and a single `nan` spreads through the whole model. Your class
-# does that, too. As long as padding is on the right, there are no such rows, so in these chapters we leave it.
+# does that, too, if it masks with −∞. As long as padding is on the right, there are no such rows, so in these chapters we
+# leave it.
 # Adding the most negative number gives no `nan`, but the query then looks at all hidden places equally.
 #
 # **This package** (`eager_attention_forward`) sets the weights of hidden places to 0 once more after the softmax.

@@ -89,11 +89,16 @@ print(heads.transpose(0, 1).flatten(-2))
 # %%
 drawings.heads()
 
-# %% [markdown] source="a2913357"
+# %% [markdown] source="12235f01"
 # ### Write it: `MultiHeadAttention`
 #
 # Multiplying by a matrix and adding a bias is a **linear layer**, `nn.Linear`. H is the number of heads, and K =
 # D/H the number of columns of each. Chapter 5 shows why `forward` takes queries and keys as separate arguments.
+#
+# As in chapter 3, the mask is True where something may be seen; it is broadcast to the scores (B, H, L, M). A mask
+# that hides padding is (B, 1, 1, M), a causal mask is (L, M). Keep the names that begin with `self.`, and the name
+# `split`: trained weights are loaded into `q_proj` and the others below, and chapter 6 calls `split` and
+# `self.attention`.
 
 
 # %% tags=["blank"]
@@ -110,15 +115,15 @@ class MultiHeadAttention(nn.Module):
         self.attention = ScaledDotProductAttention()
 
     def split(self, x):  # (B, L, D)
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # (B, L, H, K) -> (B, H, L, K)
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # split into heads (B, L, H, K) -> (B, H, L, K)
 
-    def forward(self, query, key, value, mask=None):  # (B, L, D), (B, M, D), (B, M, D), (B, 1, L or 1, M)
-        query = self.split(self.q_proj(query))  # (B, L, D) -> (B, H, L, K)
-        key = self.split(self.k_proj(key))  # (B, M, D) -> (B, H, M, K)
-        value = self.split(self.v_proj(value))  # (B, M, D) -> (B, H, M, K)
-        heads, weights = self.attention(query, key, value, mask)  # (B, H, L, K), (B, H, L, M)
-        joined = heads.transpose(1, 2).flatten(-2)  # joined (B, L, H, K) -> (B, L, D)
-        return self.out_proj(joined), weights  # (B, L, D), (B, H, L, M)
+    def forward(self, query, key, value, mask=None):  # (B, L, D), (B, M, D), (B, M, D), (B, 1, 1, M) or (L, M)
+        query = self.split(self.q_proj(query))  # times W^Q, split (B, L, D) -> (B, H, L, K)
+        key = self.split(self.k_proj(key))  # times W^K, split (B, M, D) -> (B, H, M, K)
+        value = self.split(self.v_proj(value))  # times W^V, split (B, M, D) -> (B, H, M, K)
+        heads, weights = self.attention(query, key, value, mask)  # sums (B, H, L, K), weights (B, H, L, M)
+        joined = heads.transpose(1, 2).flatten(-2)  # heads side by side (B, L, H, K) -> (B, L, D)
+        return self.out_proj(joined), weights  # times W^O (B, L, D), weights (B, H, L, M)
 
 
 # %%
@@ -220,7 +225,7 @@ plot_attention(attentions[0][0], tokens, tokens, title="decoder, layer 0")
 offset = attentions[0][0].argmax(dim=-1) - torch.arange(len(tokens))
 pd.DataFrame(offset, index=[f"head {head}" for head in range(4)], columns=tokens)
 
-# %% [markdown] source="a4b22ed5"
+# %% [markdown] source="35d0e508"
 # Each head has habits of its own. Head 0 often looks back to the start, `[BOS]`; head 1 mostly at the token itself
 # or back to the start; heads 2 and 3 more often at the last few tokens. Nobody told them to. A large weight does not
 # mean that the token decided the answer, though: several layers follow.
@@ -238,7 +243,8 @@ pd.DataFrame(offset, index=[f"head {head}" for head in range(4)], columns=tokens
 #
 # ### Write it: `FeedForward`
 #
-# F is the number of columns in between. As in the paper, $f$ is ReLU.
+# F is the number of columns in between. As in the paper, $f$ is ReLU. Name the two linear layers `self.fc1` and
+# `self.fc2`.
 
 
 # %% tags=["blank"]
@@ -249,9 +255,9 @@ class FeedForward(nn.Module):
         self.fc2 = nn.Linear(ffn_dim, d_model)  # W_2, b_2
 
     def forward(self, x):  # (B, L, D)
-        x = self.fc1(x)  # (B, L, F)
+        x = self.fc1(x)  # widened (B, L, F)
         x = torch.relu(x)  # through f (B, L, F)
-        return self.fc2(x)  # (B, L, D)
+        return self.fc2(x)  # narrowed again (B, L, D)
 
 
 # %%

@@ -26,6 +26,8 @@ import chapter  # not found? Open the notebook in a clone: git clone https://git
 MODELS, RUNS = chapter.begin("en")  # the folder of trained models, and that of what you make
 
 # %%
+import math  # noqa: F401 - for your answers
+
 import drawings
 import pandas as pd
 import torch
@@ -145,12 +147,13 @@ pd.DataFrame(
     [[one.norm_first, one.final_norm] for one in configs], index=presets, columns=["norm_first", "final_norm"]
 )
 
-# %% [markdown] source="b544ff8d"
+# %% [markdown] source="4cac5657"
 # ## Write it: `Dropout`
 #
 # The paper puts **dropout** on the output of each sub-layer, and on the sum of embeddings and positions (§5.4). In
 # training, it sets some numbers, chosen at random, to 0, so that the model does not rely on a few of them. The
-# others are divided by 1 - rate, which makes them larger, so that the mean stays as it was.
+# others are divided by 1 - rate, which makes them larger, so that the mean stays as it was. rate is at least 0 and
+# below 1.
 #
 # A module has `self.training`: `model.train()` sets it to True, `model.eval()` to False. Outside training, dropout
 # does nothing.
@@ -162,11 +165,11 @@ class Dropout(nn.Module):
         super().__init__()
         self.rate = rate
 
-    def forward(self, x):
-        if not self.training:
-            return x  # as it is after model.eval()
-        keep = torch.rand_like(x) >= self.rate  # True where it is kept, for each number with probability 1 - rate
-        return x * keep / (1 - self.rate)  # larger, so that the mean stays
+    def forward(self, x):  # any shape
+        if not self.training:  # outside training
+            return x  # x as it is
+        keep = torch.rand_like(x) >= self.rate  # True where a number is kept: for each with probability 1 - rate
+        return x * keep / (1 - self.rate)  # what is kept, larger, so that the mean stays
 
 
 # %%
@@ -193,11 +196,15 @@ for module in (Dropout(0.25), nn.Dropout(0.25)):
     dropped = module(torch.ones(8))
     print(type(module).__name__, dropped, f"mean of many: {module(torch.ones(100_000)).mean():.2f}")
 
-# %% [markdown] source="46256a79"
+# %% [markdown] source="a2a050bc"
 # ## Write it: `EncoderLayer`
 #
 # The paper has post-norm, but both trained models of this repository are pre-norm, so yours is, too. Each sub-layer
 # normalizes, computes, passes through dropout, and adds to its input.
+#
+# Keep all names of this chapter's classes that begin with `self.`: trained weights are loaded under them at the end of
+# the chapter, and where chapter 6 changes the `forward` of a layer, it uses `self.dropout`, too. One dropout serves
+# both sub-layers.
 
 # %%
 drawings.encoder_layer()
@@ -214,10 +221,10 @@ class EncoderLayer(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x, mask):  # (B, S, D), (B, 1, 1, S)
-        normed = self.self_attention_norm(x)  # (B, S, D)
-        x = x + self.dropout(self.self_attention(normed, normed, normed, mask)[0])  # residual (B, S, D)
-        normed = self.feed_forward_norm(x)  # (B, S, D)
-        return x + self.dropout(self.feed_forward(normed))  # residual (B, S, D)
+        normed = self.self_attention_norm(x)  # x, normalized (B, S, D)
+        x = x + self.dropout(self.self_attention(normed, normed, normed, mask)[0])  # x + attention (B, S, D)
+        normed = self.feed_forward_norm(x)  # x, normalized (B, S, D)
+        return x + self.dropout(self.feed_forward(normed))  # x + feed-forward (B, S, D)
 
 
 # %%
@@ -280,14 +287,12 @@ class DecoderLayer(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x, memory, causal, source_mask):  # (B, T, D), (B, S, D), (T, T), (B, 1, 1, S)
-        normed = self.self_attention_norm(x)  # (B, T, D)
-        x = x + self.dropout(self.self_attention(normed, normed, normed, causal)[0])  # what was written (B, T, D)
-        normed = self.cross_attention_norm(x)  # (B, T, D)
-        x = x + self.dropout(
-            self.cross_attention(normed, memory, memory, source_mask)[0]
-        )  # the source: T × S -> (B, T, D)
-        normed = self.feed_forward_norm(x)  # (B, T, D)
-        return x + self.dropout(self.feed_forward(normed))  # (B, T, D)
+        normed = self.self_attention_norm(x)  # x, normalized (B, T, D)
+        x = x + self.dropout(self.self_attention(normed, normed, normed, causal)[0])  # x + self-attention (B, T, D)
+        normed = self.cross_attention_norm(x)  # x, normalized (B, T, D)
+        x = x + self.dropout(self.cross_attention(normed, memory, memory, source_mask)[0])  # x + cross-attention
+        normed = self.feed_forward_norm(x)  # x, normalized (B, T, D)
+        return x + self.dropout(self.feed_forward(normed))  # x + feed-forward (B, T, D)
 
 
 # %%
@@ -343,7 +348,7 @@ plot_attention(
     title="cross-attention, mean of the heads",
 )
 
-# %% [markdown] source="7fdbdc01"
+# %% [markdown] source="f39fee82"
 # Rows are the translation, columns the source. A row says: having written up to this token, where in the source does
 # it look to write the next one? So the row of `[BOS]` looks at *Zwei* to write the first word, *Two*.
 #
@@ -356,6 +361,8 @@ plot_attention(
 # normalization.
 #
 # ### `Encoder`
+#
+# The layers are in `self.layers`. Make it an `nn.ModuleList`: chapter 6 takes layers by number, as in `layers[0]`.
 
 
 # %% tags=["blank"]
@@ -368,10 +375,10 @@ class Encoder(nn.Module):
         self.norm = LayerNorm(d_model)
 
     def forward(self, ids, mask):  # (B, S), (B, 1, 1, S)
-        x = self.dropout(self.embedding(ids))  # (B, S, D)
-        for layer in self.layers:
-            x = layer(x, mask)  # (B, S, D)
-        return self.norm(x)  # (B, S, D)
+        x = self.dropout(self.embedding(ids))  # embedding and dropout (B, S, D)
+        for layer in self.layers:  # each layer in turn
+            x = layer(x, mask)  # its output (B, S, D)
+        return self.norm(x)  # x, normalized (B, S, D)
 
 
 # %%
@@ -407,12 +414,12 @@ class Decoder(nn.Module):
         self.norm = LayerNorm(d_model)
 
     def forward(self, ids, memory, source_mask):  # (B, T), (B, S, D), (B, 1, 1, S)
-        x = self.dropout(self.embedding(ids))  # (B, T, D)
-        length = ids.shape[1]
+        x = self.dropout(self.embedding(ids))  # embedding and dropout (B, T, D)
+        length = ids.shape[1]  # T
         causal = torch.ones(length, length, dtype=torch.bool, device=ids.device).tril()  # causal mask (T, T)
-        for layer in self.layers:
-            x = layer(x, memory, causal, source_mask)  # (B, T, D)
-        return self.norm(x)  # (B, T, D)
+        for layer in self.layers:  # each layer in turn
+            x = layer(x, memory, causal, source_mask)  # its output (B, T, D)
+        return self.norm(x)  # x, normalized (B, T, D)
 
 
 # %%
@@ -432,13 +439,16 @@ check(Decoder)
 #
 # </details>
 
-# %% [markdown] source="3a8fa269"
+# %% [markdown] source="e257d835"
 # ### `Transformer`
 #
 # The linear layer at the very end depends on the task. To choose the next token, it has as many outputs as the
 # vocabulary has tokens; to classify reviews, it has two, positive and negative. It is called a head as well, but
 # has nothing to do with the heads of chapter 4. Its outputs are scores called **logits**; the softmax turns them
 # into probabilities.
+#
+# `head` is a linear layer that the caller has made. `is_token` is True where the source is not padding. Chapter 6 calls
+# `self.encoder`, `self.decoder` and `self.head` one by one.
 
 
 # %% tags=["blank"]
@@ -451,9 +461,9 @@ class Transformer(nn.Module):
 
     def forward(self, source, is_token, target):  # (B, S), (B, S), (B, T)
         source_mask = is_token[:, None, None, :]  # the same for all heads and queries (B, 1, 1, S)
-        memory = self.encoder(source, source_mask)  # (B, S, D)
-        x = self.decoder(target, memory, source_mask)  # (B, T, D)
-        return self.head(x)  # (B, T, number of outputs)
+        memory = self.encoder(source, source_mask)  # the encoder's output (B, S, D)
+        x = self.decoder(target, memory, source_mask)  # the decoder's output (B, T, D)
+        return self.head(x)  # logits (B, T, number of outputs)
 
 
 # %%
@@ -510,9 +520,9 @@ print(tuple(batch["input_ids"].shape), tuple(start.shape), "->", tuple(logits.sh
 def tie_embeddings(model, head=True):
     table = model.encoder.embedding.tokens.weight  # the encoder's table (V, D)
     model.decoder.embedding.tokens.weight = table  # the decoder points to the same table
-    if head:
+    if head:  # head is True
         model.head.weight = table  # so does the last linear layer (V, D)
-    return model
+    return model  # the model that was handed in
 
 
 # %%

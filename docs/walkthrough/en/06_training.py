@@ -190,17 +190,19 @@ print(f"log 11 = {math.log(SYMBOLS):.4f}")
 # answer included; in *The Annotated Transformer*, the tokens that are neither the answer nor padding. Here, we follow
 # the latter.
 
-# %% [markdown] source="beb9379c"
+# %% [markdown] source="4162d51b"
 # ### Write it: `smoothed_targets`
 #
 # N is the number of tokens, V the size of the vocabulary. V - 1 tokens are not the answer, but padding cannot be an
 # answer, so V - 2 are left.
+#
+# From here to `training_step`, what does not count is `pad` alone; you need not handle `-100`.
 
 
 # %% tags=["blank"]
 def smoothed_targets(labels, vocab_size, smoothing, pad=0):  # (N,)
     others = vocab_size - 2  # how many are neither answer nor padding
-    targets = torch.full((len(labels), vocab_size), smoothing / others, device=labels.device)  # (N, V)
+    targets = torch.full((len(labels), vocab_size), smoothing / others, device=labels.device)  # for the others (N, V)
     targets[torch.arange(len(labels)), labels] = 1 - smoothing  # the answer's column of each row
     targets[:, pad] = 0  # padding is no answer
     targets[labels == pad] = 0  # rows whose answer is padding do not count
@@ -247,9 +249,7 @@ pd.DataFrame(targets, index=[f"answer {answer}" for answer in answers.tolist()])
 
 # %% tags=["blank"]
 def smoothed_loss(logits, labels, smoothing, pad=0):  # (B, T, V), (B, T)
-    targets = smoothed_targets(
-        labels.flatten(), logits.shape[-1], smoothing, pad
-    )  # the target distribution (B × T, V)
+    targets = smoothed_targets(labels.flatten(), logits.shape[-1], smoothing, pad)  # target distribution (B × T, V)
     log_probabilities = logits.flatten(0, 1).log_softmax(dim=-1)  # the model's log-probabilities (B × T, V)
     return -(targets * log_probabilities).sum() / (labels != pad).sum()  # the mean over tokens that are not padding
 
@@ -314,8 +314,10 @@ plot_lines(
 # $d$ is the dimension of the model, $step$ how often the weights have been changed, and $warmup$ the number of steps
 # in which the rate rises.
 
-# %% [markdown] source="0e0ee276"
+# %% [markdown] source="3f49731a"
 # ### Write it: `noam`
+#
+# Compute equation 3 with Python numbers. At the first step, `step` is 1, not 0.
 
 
 # %% tags=["blank"]
@@ -409,7 +411,7 @@ for mode in (model.train, model.eval):
         first, second = (smoothed_loss(one, labels, smoothing=0.1).item() for one in logits)
     print(f"{mode.__name__:5}  {first:.4f}  {second:.4f}")
 
-# %% [markdown] source="40ef6954"
+# %% [markdown] source="f4fe23e8"
 # ## Generating token by token
 #
 # In training, the decoder reads the whole correct answer at once. In generation there is none: the decoder reads
@@ -419,22 +421,20 @@ for mode in (model.train, model.eval):
 # ### Write it: `greedy`
 #
 # Read the source once, with `model.encoder`. Then, `length` times, choose the next token with `model.decoder` and
-# `model.head`, and append it.
+# `model.head`, and append it. Whoever calls `greedy` calls `model.eval()` first.
 
 
 # %% tags=["blank"]
 @torch.inference_mode()
 def greedy(model, source, length, start=1, pad=0):  # (B, S)
-    source_mask = (source != pad)[:, None, None, :]  # (B, 1, 1, S)
+    source_mask = (source != pad)[:, None, None, :]  # what is not padding (B, 1, 1, S)
     memory = model.encoder(source, source_mask)  # the source is read once (B, S, D)
     written = torch.full_like(source[:, :1], start)  # the start token (B, 1)
-    for _ in range(length):
-        logits = model.head(model.decoder(written, memory, source_mask))  # (B, T, V)
-        best = logits[:, -1].argmax(
-            dim=-1, keepdim=True
-        )  # the token with the largest logit at the last position (B, 1)
-        written = torch.cat([written, best], dim=1)  # (B, T + 1)
-    return written  # (B, 1 + length)
+    for _ in range(length):  # length times
+        logits = model.head(model.decoder(written, memory, source_mask))  # logits of all positions (B, T, V)
+        best = logits[:, -1].argmax(dim=-1, keepdim=True)  # the largest logit of the last position (B, 1)
+        written = torch.cat([written, best], dim=1)  # one token more (B, T + 1)
+    return written  # with the start token (B, 1 + length)
 
 
 # %%
@@ -462,7 +462,7 @@ source = torch.tensor([[2, 3, 4, 5, 6, 7, 8, 9, 10, 2]])
 print("input: ", source[0].tolist())
 print("output:", greedy(model, source, LENGTH)[0].tolist())
 
-# %% [markdown] source="c400faff"
+# %% [markdown] source="7b5f8568"
 # ## Training
 #
 # Everything is ready. A step computes the loss and its gradients (backpropagation), changes the weights, sets the
@@ -470,17 +470,19 @@ print("output:", greedy(model, source, LENGTH)[0].tolist())
 # are mixed in.
 #
 # ### Write it: `training_step`
+#
+# Do not call `model.train()` or `model.eval()` here: whoever calls this function has chosen one of them.
 
 
 # %% tags=["blank"]
 def training_step(model, optimizer, scheduler, source, labels, smoothing=0.1, start=1, pad=0):
-    logits = model(source, source != pad, shift_right(labels, start, pad))  # (B, T, V)
+    logits = model(source, source != pad, shift_right(labels, start, pad))  # logits (B, T, V)
     loss = smoothed_loss(logits, labels, smoothing, pad)  # the loss
     loss.backward()  # backpropagation: gradients of all parameters
     optimizer.step()  # change the parameters
     scheduler.step()  # the next learning rate
     optimizer.zero_grad()  # clear the gradients
-    return loss.item()  # the value of the loss
+    return loss.item()  # the value of the loss: a Python number
 
 
 # %%
@@ -498,7 +500,7 @@ check(training_step)
 #
 # </details>
 
-# %% [markdown] source="e5a79884"
+# %% [markdown] source="c3488cf6"
 # ## First, memorize one batch
 #
 # Do not start with a long training. First, let the model see **one batch** again and again, until it knows it by
@@ -508,8 +510,9 @@ check(training_step)
 #
 # ### Write it: `overfit`
 #
-# Switch off what keeps the model from memorizing: dropout, by `model.eval()`, and label smoothing, which is set to 0.
-# Keep the learning rate constant (`ConstantLR`). Return the losses of all steps as a list.
+# Switch off what keeps the model from memorizing. Switch dropout off by `model.eval()`, and train in that mode: it does
+# not stop gradients, or changes of the parameters. Set label smoothing to 0. Keep the learning rate constant
+# (`ConstantLR`). Return the losses of all steps as a list.
 
 
 # %% tags=["blank"]
@@ -723,8 +726,8 @@ def without_warmup(step, d_model, warmup):
     return noam(max(step, warmup), d_model, warmup)
 
 
-# %% [markdown] source="8ac8d3de"
-# Your model is pre-norm. Let us compare it with one that is post-norm, as in the paper: as drawn in chapter 5, it
+# %% [markdown] source="fe35fd98"
+# The model of the paper is post-norm, and yours is pre-norm. So change it to post-norm: as drawn in chapter 5, it
 # normalizes after the addition, and has no norm at the end.
 
 
@@ -752,20 +755,18 @@ def post_norm(model):
 # %% tags=["varies"]
 warmup = pd.DataFrame(
     {
-        ("pre-norm", "yes"): three_runs(steps=150, layers=2),
-        ("pre-norm", "no"): three_runs(rate=without_warmup, steps=150, layers=2),
-        ("post-norm", "yes"): three_runs(post_norm, steps=150, layers=2),
-        ("post-norm", "no"): three_runs(post_norm, without_warmup, steps=150, layers=2),
+        "yes": three_runs(post_norm, steps=150, layers=2),
+        "no": three_runs(post_norm, without_warmup, steps=150, layers=2),
     }
-).T.rename_axis(["norm", "warm-up"])
+).T.rename_axis("warm-up")
 warmup.round(2)
 
-# %% [markdown] source="e5cf776d"
+# %% [markdown] source="df9f8e2d"
 # The peak is the same, and so is the rate after the warm-up. But without warm-up, the post-norm model copies nothing
-# in any of three runs. The pre-norm model learns without it, only more slowly. In post-norm, the two causes named above
-# come together: gradients near the output are large from the start, and Adam divides them by a mean that it has
-# estimated from a few gradients only. The first steps carry the parameters too far, and they do not come back (Xiong
-# et al. 2020).
+# in any of three runs. In post-norm, the two causes named above come together: gradients near the output are large from
+# the start, and Adam divides them by a mean that it has estimated from a few gradients only. The first steps carry the
+# parameters too far, and they do not come back (Xiong et al. 2020). The pre-norm model learns without a warm-up, only
+# more slowly. Try it: `three_runs(rate=without_warmup, steps=150, layers=2)`.
 #
 # A command trains on the same task, with a slightly larger model (2 + 2 layers, `d_model` 128).
 #
@@ -798,13 +799,13 @@ def cached_attention(attention, x, cache):  # MultiHeadAttention, (B, 1, D), dic
     query = attention.split(attention.q_proj(x))  # query of the new token (B, H, 1, K)
     key = attention.split(attention.k_proj(x))  # its key (B, H, 1, K)
     value = attention.split(attention.v_proj(x))  # its value (B, H, 1, K)
-    if cache:
+    if cache:  # the cache is not empty
         key = torch.cat([cache["key"], key], dim=2)  # behind the keys of the cache (B, H, T, K)
-        value = torch.cat([cache["value"], value], dim=2)  # values, too (B, H, T, K)
-    cache["key"], cache["value"] = key, value  # kept for the next token
+        value = torch.cat([cache["value"], value], dim=2)  # behind its values (B, H, T, K)
+    cache["key"], cache["value"] = key, value  # keep key and value in the cache
     heads, _ = attention.attention(query, key, value)  # one query, T keys (B, H, 1, K)
-    joined = heads.transpose(1, 2).flatten(-2)  # joined (B, 1, D)
-    return attention.out_proj(joined)  # (B, 1, D)
+    joined = heads.transpose(1, 2).flatten(-2)  # heads side by side (B, 1, D)
+    return attention.out_proj(joined)  # times W^O (B, 1, D)
 
 
 # %%

@@ -464,7 +464,7 @@ for step in range(1, 5):
     for total, ids in running:
         show(total, ids)
 
-# %% [markdown] source="7460c71f"
+# %% [markdown] source="c8e4b432"
 # Up to three tokens, `carrying`, which greedy decoding chose, is ahead. But `is` was not thrown away, and with four
 # tokens, its sentence takes the lead.
 #
@@ -480,23 +480,22 @@ for step in range(1, 5):
 #    by its length, or else short ones would have an advantage. The start token does not count.
 #
 # A sentence is (score, list of ids). For example, (-1.2, [2, 15]), extended by token 7 with the log-probability -0.3,
-# becomes (-1.5, [2, 15, 7]).
+# becomes (-1.5, [2, 15, 7]). Scores are Python floats. Both lists are in the order of the candidates' ranks; those with
+# equal scores may come in any order. Leave `running` as it is.
 
 
 # %% tags=["blank"]
 def beam_step(running, log_probabilities, beams, end):  # [(score, ids)], (sentence, V), beams, id of [EOS]
-    totals = (
-        torch.tensor([[score] for score, _ in running]) + log_probabilities
-    )  # scores of the extended sentences (sentence, V)
+    totals = torch.tensor([[score] for score, _ in running]) + log_probabilities  # scores, extended (sentence, V)
     best = totals.flatten().topk(2 * beams)  # candidates: the best of all tokens of all sentences
     following, finished = [], []  # sentences that go on, sentences that ended
-    for rank, (score, index) in enumerate(zip(best.values.tolist(), best.indices.tolist(), strict=True)):
+    for rank, (score, index) in enumerate(zip(best.values.tolist(), best.indices.tolist(), strict=True)):  # candidates
         sentence, token = divmod(index, totals.shape[1])  # which sentence was extended by which token
         ids = [*running[sentence][1], token]  # ids of the extended sentence
-        if token != end and len(following) < beams:
-            following.append((score, ids))  # not [EOS]: the best go on, as many as beams
-        if token == end and rank < beams:
-            finished.append((score / (len(ids) - 1), ids))  # [EOS]: per token, without the start
+        if token != end and len(following) < beams:  # not [EOS], and fewer than beams go on so far
+            following.append((score, ids))  # it goes on
+        if token == end and rank < beams:  # [EOS], and the rank is within beams
+            finished.append((score / (len(ids) - 1), ids))  # it is finished: score by length without the start token
     return following, finished  # both lists of (score, ids)
 
 

@@ -68,7 +68,7 @@ tasks = {
 }
 pd.DataFrame([source[0].tolist(), *(answer[0].tolist() for answer in tasks.values())], index=["source", *tasks])
 
-# %% [markdown] source="51f06d5b"
+# %% [markdown] source="afb8e15b"
 # ## Turning the hands
 #
 # In chapter 2, a hand of speed $w$ stood at $(\sin pw, \cos pw)$ for position p, and its dot product for two
@@ -81,12 +81,16 @@ pd.DataFrame([source[0].tolist(), *(answer[0].tolist() for answer in tasks.value
 # $$\sin((p+n)w) = \sin pw \cos nw + \cos pw \sin nw \qquad \cos((p+n)w) = \cos pw \cos nw - \sin pw \sin nw$$
 #
 # ### Write it: `rotation`
+#
+# Return the matrix `M` that turns the hand, a column $v = (\sin pw, \cos pw)$, into $(\sin (p+n)w, \cos (p+n)w)$ by
+# `M @ v`. `speed` is $w$ and `steps` is $n$, which may be 0 or negative: then the hand turns back, to an earlier
+# position.
 
 
 # %% tags=["blank"]
 def rotation(speed, steps):  # the speed of a hand (radians), how many positions
     sin, cos = math.sin(steps * speed), math.cos(steps * speed)  # sine and cosine of the angle
-    return torch.tensor([[cos, sin], [-sin, cos]])  # (2, 2): from (sin pw, cos pw) to (sin (p+n)w, cos (p+n)w)
+    return torch.tensor([[cos, sin], [-sin, cos]])  # M (2, 2)
 
 
 # %%

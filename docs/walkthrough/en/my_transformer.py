@@ -8,7 +8,7 @@ from torch import nn
 
 
 def softmax(x):  # (..., M)
-    x = x - x.amax(dim=-1, keepdim=True)  # without the largest score (..., M) - (..., 1) -> (..., M)
+    x = x - x.amax(dim=-1, keepdim=True)  # scores minus the largest (..., M) - (..., 1) -> (..., M)
     powers = x.exp()  # exponentials (..., M)
     return powers / powers.sum(dim=-1, keepdim=True)  # divided by their sum (..., M) / (..., 1) -> (..., M)
 
@@ -20,11 +20,11 @@ def most_frequent_pair(words):  # for each word, the list of its pieces
 
 def merge(word, left, right):  # a list of pieces, and the two to be merged
     merged = []  # a new list
-    for piece in word:
-        if merged and (merged[-1], piece) == (left, right):
-            merged[-1] = left + right  # left, followed by right: one piece
+    for piece in word:  # each piece, from the left
+        if merged and (merged[-1], piece) == (left, right):  # the new list ends in left, and this piece is right
+            merged[-1] = left + right  # replace the end of the list by left + right
         else:
-            merged.append(piece)
+            merged.append(piece)  # append this piece
     return merged  # the merged list; the given one stays as it is
 
 
@@ -34,27 +34,25 @@ class Embedding(nn.Module):
         if d_model % 2:
             raise ValueError(f"d_model must be even, for sines and cosines come in pairs: {d_model}")
         self.tokens = nn.Embedding(vocab_size, d_model)  # the table (V, D)
-        nn.init.normal_(self.tokens.weight, std=d_model**-0.5)  # starts with a standard deviation of 1/√D
-        speed = 1 / 10000 ** (
-            torch.arange(0, d_model, 2, dtype=torch.float64) / d_model
-        )  # the speed of each hand (D/2,)
+        nn.init.normal_(self.tokens.weight, std=d_model**-0.5)  # its numbers start with the standard deviation 1/√D
+        speed = 1 / 10000 ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)  # speeds of hands (D/2,)
         angle = torch.arange(max_length).unsqueeze(1) * speed  # the angles (P, 1) × (D/2,) -> (P, D/2)
-        table = torch.stack([angle.sin(), angle.cos()], dim=2).flatten(1)  # alternating (P, D/2, 2) -> (P, D)
+        table = torch.stack([angle.sin(), angle.cos()], dim=2).flatten(1)  # sine, cosine, … (P, D/2, 2) -> (P, D)
         self.register_buffer("positions", table.float(), persistent=False)  # the buffer self.positions (P, D)
 
     def forward(self, ids):  # (B, L)
         if ids.shape[1] > len(self.positions):
             raise ValueError(f"a text of {ids.shape[1]} tokens is longer than the {len(self.positions)} positions")
-        x = self.tokens(ids)  # (B, L, D)
+        x = self.tokens(ids)  # rows of the table (B, L, D)
         x = x * math.sqrt(x.shape[-1])  # times √D (B, L, D)
         return x + self.positions[: ids.shape[1]]  # plus positions (B, L, D) + (L, D) -> (B, L, D)
 
 
 class ScaledDotProductAttention(nn.Module):
     def forward(self, query, key, value, mask=None):  # (..., L, K), (..., M, K), (..., M, K), (..., L or 1, M)
-        scores = query @ key.transpose(-2, -1)  # scores (..., L, K) @ (..., K, M) -> (..., L, M)
+        scores = query @ key.transpose(-2, -1)  # dot products (..., L, K) @ (..., K, M) -> (..., L, M)
         scores = scores / math.sqrt(key.shape[-1])  # divided by √K (..., L, M)
-        if mask is not None:
+        if mask is not None:  # there is a mask
             scores = scores.masked_fill(~mask, -math.inf)  # -∞ where nothing may be seen (..., L, M)
         weights = scores.softmax(dim=-1)  # attention weights; each row sums to 1 (..., L, M)
         return weights @ value, weights  # weighted sum (..., L, M) @ (..., M, K) -> (..., L, K), and weights
@@ -73,15 +71,15 @@ class MultiHeadAttention(nn.Module):
         self.attention = ScaledDotProductAttention()
 
     def split(self, x):  # (B, L, D)
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # (B, L, H, K) -> (B, H, L, K)
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # split into heads (B, L, H, K) -> (B, H, L, K)
 
-    def forward(self, query, key, value, mask=None):  # (B, L, D), (B, M, D), (B, M, D), (B, 1, L or 1, M)
-        query = self.split(self.q_proj(query))  # (B, L, D) -> (B, H, L, K)
-        key = self.split(self.k_proj(key))  # (B, M, D) -> (B, H, M, K)
-        value = self.split(self.v_proj(value))  # (B, M, D) -> (B, H, M, K)
-        heads, weights = self.attention(query, key, value, mask)  # (B, H, L, K), (B, H, L, M)
-        joined = heads.transpose(1, 2).flatten(-2)  # joined (B, L, H, K) -> (B, L, D)
-        return self.out_proj(joined), weights  # (B, L, D), (B, H, L, M)
+    def forward(self, query, key, value, mask=None):  # (B, L, D), (B, M, D), (B, M, D), (B, 1, 1, M) or (L, M)
+        query = self.split(self.q_proj(query))  # times W^Q, split (B, L, D) -> (B, H, L, K)
+        key = self.split(self.k_proj(key))  # times W^K, split (B, M, D) -> (B, H, M, K)
+        value = self.split(self.v_proj(value))  # times W^V, split (B, M, D) -> (B, H, M, K)
+        heads, weights = self.attention(query, key, value, mask)  # sums (B, H, L, K), weights (B, H, L, M)
+        joined = heads.transpose(1, 2).flatten(-2)  # heads side by side (B, L, H, K) -> (B, L, D)
+        return self.out_proj(joined), weights  # times W^O (B, L, D), weights (B, H, L, M)
 
 
 class FeedForward(nn.Module):
@@ -91,9 +89,9 @@ class FeedForward(nn.Module):
         self.fc2 = nn.Linear(ffn_dim, d_model)  # W_2, b_2
 
     def forward(self, x):  # (B, L, D)
-        x = self.fc1(x)  # (B, L, F)
+        x = self.fc1(x)  # widened (B, L, F)
         x = torch.relu(x)  # through f (B, L, F)
-        return self.fc2(x)  # (B, L, D)
+        return self.fc2(x)  # narrowed again (B, L, D)
 
 
 class LayerNorm(nn.Module):
@@ -115,11 +113,11 @@ class Dropout(nn.Module):
         super().__init__()
         self.rate = rate
 
-    def forward(self, x):
-        if not self.training:
-            return x  # as it is after model.eval()
-        keep = torch.rand_like(x) >= self.rate  # True where it is kept, for each number with probability 1 - rate
-        return x * keep / (1 - self.rate)  # larger, so that the mean stays
+    def forward(self, x):  # any shape
+        if not self.training:  # outside training
+            return x  # x as it is
+        keep = torch.rand_like(x) >= self.rate  # True where a number is kept: for each with probability 1 - rate
+        return x * keep / (1 - self.rate)  # what is kept, larger, so that the mean stays
 
 
 class EncoderLayer(nn.Module):
@@ -132,10 +130,10 @@ class EncoderLayer(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x, mask):  # (B, S, D), (B, 1, 1, S)
-        normed = self.self_attention_norm(x)  # (B, S, D)
-        x = x + self.dropout(self.self_attention(normed, normed, normed, mask)[0])  # residual (B, S, D)
-        normed = self.feed_forward_norm(x)  # (B, S, D)
-        return x + self.dropout(self.feed_forward(normed))  # residual (B, S, D)
+        normed = self.self_attention_norm(x)  # x, normalized (B, S, D)
+        x = x + self.dropout(self.self_attention(normed, normed, normed, mask)[0])  # x + attention (B, S, D)
+        normed = self.feed_forward_norm(x)  # x, normalized (B, S, D)
+        return x + self.dropout(self.feed_forward(normed))  # x + feed-forward (B, S, D)
 
 
 class DecoderLayer(nn.Module):
@@ -150,14 +148,12 @@ class DecoderLayer(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x, memory, causal, source_mask):  # (B, T, D), (B, S, D), (T, T), (B, 1, 1, S)
-        normed = self.self_attention_norm(x)  # (B, T, D)
-        x = x + self.dropout(self.self_attention(normed, normed, normed, causal)[0])  # what was written (B, T, D)
-        normed = self.cross_attention_norm(x)  # (B, T, D)
-        x = x + self.dropout(
-            self.cross_attention(normed, memory, memory, source_mask)[0]
-        )  # the source: T × S -> (B, T, D)
-        normed = self.feed_forward_norm(x)  # (B, T, D)
-        return x + self.dropout(self.feed_forward(normed))  # (B, T, D)
+        normed = self.self_attention_norm(x)  # x, normalized (B, T, D)
+        x = x + self.dropout(self.self_attention(normed, normed, normed, causal)[0])  # x + self-attention (B, T, D)
+        normed = self.cross_attention_norm(x)  # x, normalized (B, T, D)
+        x = x + self.dropout(self.cross_attention(normed, memory, memory, source_mask)[0])  # x + cross-attention
+        normed = self.feed_forward_norm(x)  # x, normalized (B, T, D)
+        return x + self.dropout(self.feed_forward(normed))  # x + feed-forward (B, T, D)
 
 
 class Encoder(nn.Module):
@@ -169,10 +165,10 @@ class Encoder(nn.Module):
         self.norm = LayerNorm(d_model)
 
     def forward(self, ids, mask):  # (B, S), (B, 1, 1, S)
-        x = self.dropout(self.embedding(ids))  # (B, S, D)
-        for layer in self.layers:
-            x = layer(x, mask)  # (B, S, D)
-        return self.norm(x)  # (B, S, D)
+        x = self.dropout(self.embedding(ids))  # embedding and dropout (B, S, D)
+        for layer in self.layers:  # each layer in turn
+            x = layer(x, mask)  # its output (B, S, D)
+        return self.norm(x)  # x, normalized (B, S, D)
 
 
 class Decoder(nn.Module):
@@ -184,12 +180,12 @@ class Decoder(nn.Module):
         self.norm = LayerNorm(d_model)
 
     def forward(self, ids, memory, source_mask):  # (B, T), (B, S, D), (B, 1, 1, S)
-        x = self.dropout(self.embedding(ids))  # (B, T, D)
-        length = ids.shape[1]
+        x = self.dropout(self.embedding(ids))  # embedding and dropout (B, T, D)
+        length = ids.shape[1]  # T
         causal = torch.ones(length, length, dtype=torch.bool, device=ids.device).tril()  # causal mask (T, T)
-        for layer in self.layers:
-            x = layer(x, memory, causal, source_mask)  # (B, T, D)
-        return self.norm(x)  # (B, T, D)
+        for layer in self.layers:  # each layer in turn
+            x = layer(x, memory, causal, source_mask)  # its output (B, T, D)
+        return self.norm(x)  # x, normalized (B, T, D)
 
 
 class Transformer(nn.Module):
@@ -201,17 +197,17 @@ class Transformer(nn.Module):
 
     def forward(self, source, is_token, target):  # (B, S), (B, S), (B, T)
         source_mask = is_token[:, None, None, :]  # the same for all heads and queries (B, 1, 1, S)
-        memory = self.encoder(source, source_mask)  # (B, S, D)
-        x = self.decoder(target, memory, source_mask)  # (B, T, D)
-        return self.head(x)  # (B, T, number of outputs)
+        memory = self.encoder(source, source_mask)  # the encoder's output (B, S, D)
+        x = self.decoder(target, memory, source_mask)  # the decoder's output (B, T, D)
+        return self.head(x)  # logits (B, T, number of outputs)
 
 
 def tie_embeddings(model, head=True):
     table = model.encoder.embedding.tokens.weight  # the encoder's table (V, D)
     model.decoder.embedding.tokens.weight = table  # the decoder points to the same table
-    if head:
+    if head:  # head is True
         model.head.weight = table  # so does the last linear layer (V, D)
-    return model
+    return model  # the model that was handed in
 
 
 NAMES = {  # name in the package: my name
@@ -243,7 +239,7 @@ def shift_right(labels, start=1, pad=0):  # (B, T)
 
 def smoothed_targets(labels, vocab_size, smoothing, pad=0):  # (N,)
     others = vocab_size - 2  # how many are neither answer nor padding
-    targets = torch.full((len(labels), vocab_size), smoothing / others, device=labels.device)  # (N, V)
+    targets = torch.full((len(labels), vocab_size), smoothing / others, device=labels.device)  # for the others (N, V)
     targets[torch.arange(len(labels)), labels] = 1 - smoothing  # the answer's column of each row
     targets[:, pad] = 0  # padding is no answer
     targets[labels == pad] = 0  # rows whose answer is padding do not count
@@ -251,9 +247,7 @@ def smoothed_targets(labels, vocab_size, smoothing, pad=0):  # (N,)
 
 
 def smoothed_loss(logits, labels, smoothing, pad=0):  # (B, T, V), (B, T)
-    targets = smoothed_targets(
-        labels.flatten(), logits.shape[-1], smoothing, pad
-    )  # the target distribution (B × T, V)
+    targets = smoothed_targets(labels.flatten(), logits.shape[-1], smoothing, pad)  # target distribution (B × T, V)
     log_probabilities = logits.flatten(0, 1).log_softmax(dim=-1)  # the model's log-probabilities (B × T, V)
     return -(targets * log_probabilities).sum() / (labels != pad).sum()  # the mean over tokens that are not padding
 
@@ -266,26 +260,24 @@ def noam(step, d_model, warmup):
 
 @torch.inference_mode()
 def greedy(model, source, length, start=1, pad=0):  # (B, S)
-    source_mask = (source != pad)[:, None, None, :]  # (B, 1, 1, S)
+    source_mask = (source != pad)[:, None, None, :]  # what is not padding (B, 1, 1, S)
     memory = model.encoder(source, source_mask)  # the source is read once (B, S, D)
     written = torch.full_like(source[:, :1], start)  # the start token (B, 1)
-    for _ in range(length):
-        logits = model.head(model.decoder(written, memory, source_mask))  # (B, T, V)
-        best = logits[:, -1].argmax(
-            dim=-1, keepdim=True
-        )  # the token with the largest logit at the last position (B, 1)
-        written = torch.cat([written, best], dim=1)  # (B, T + 1)
-    return written  # (B, 1 + length)
+    for _ in range(length):  # length times
+        logits = model.head(model.decoder(written, memory, source_mask))  # logits of all positions (B, T, V)
+        best = logits[:, -1].argmax(dim=-1, keepdim=True)  # the largest logit of the last position (B, 1)
+        written = torch.cat([written, best], dim=1)  # one token more (B, T + 1)
+    return written  # with the start token (B, 1 + length)
 
 
 def training_step(model, optimizer, scheduler, source, labels, smoothing=0.1, start=1, pad=0):
-    logits = model(source, source != pad, shift_right(labels, start, pad))  # (B, T, V)
+    logits = model(source, source != pad, shift_right(labels, start, pad))  # logits (B, T, V)
     loss = smoothed_loss(logits, labels, smoothing, pad)  # the loss
     loss.backward()  # backpropagation: gradients of all parameters
     optimizer.step()  # change the parameters
     scheduler.step()  # the next learning rate
     optimizer.zero_grad()  # clear the gradients
-    return loss.item()  # the value of the loss
+    return loss.item()  # the value of the loss: a Python number
 
 
 def overfit(model, source, labels, steps, rate=1e-3):  # (B, S), (B, T)
@@ -300,31 +292,29 @@ def cached_attention(attention, x, cache):  # MultiHeadAttention, (B, 1, D), dic
     query = attention.split(attention.q_proj(x))  # query of the new token (B, H, 1, K)
     key = attention.split(attention.k_proj(x))  # its key (B, H, 1, K)
     value = attention.split(attention.v_proj(x))  # its value (B, H, 1, K)
-    if cache:
+    if cache:  # the cache is not empty
         key = torch.cat([cache["key"], key], dim=2)  # behind the keys of the cache (B, H, T, K)
-        value = torch.cat([cache["value"], value], dim=2)  # values, too (B, H, T, K)
-    cache["key"], cache["value"] = key, value  # kept for the next token
+        value = torch.cat([cache["value"], value], dim=2)  # behind its values (B, H, T, K)
+    cache["key"], cache["value"] = key, value  # keep key and value in the cache
     heads, _ = attention.attention(query, key, value)  # one query, T keys (B, H, 1, K)
-    joined = heads.transpose(1, 2).flatten(-2)  # joined (B, 1, D)
-    return attention.out_proj(joined)  # (B, 1, D)
+    joined = heads.transpose(1, 2).flatten(-2)  # heads side by side (B, 1, D)
+    return attention.out_proj(joined)  # times W^O (B, 1, D)
 
 
 def beam_step(running, log_probabilities, beams, end):  # [(score, ids)], (sentence, V), beams, id of [EOS]
-    totals = (
-        torch.tensor([[score] for score, _ in running]) + log_probabilities
-    )  # scores of the extended sentences (sentence, V)
+    totals = torch.tensor([[score] for score, _ in running]) + log_probabilities  # scores, extended (sentence, V)
     best = totals.flatten().topk(2 * beams)  # candidates: the best of all tokens of all sentences
     following, finished = [], []  # sentences that go on, sentences that ended
-    for rank, (score, index) in enumerate(zip(best.values.tolist(), best.indices.tolist(), strict=True)):
+    for rank, (score, index) in enumerate(zip(best.values.tolist(), best.indices.tolist(), strict=True)):  # candidates
         sentence, token = divmod(index, totals.shape[1])  # which sentence was extended by which token
         ids = [*running[sentence][1], token]  # ids of the extended sentence
-        if token != end and len(following) < beams:
-            following.append((score, ids))  # not [EOS]: the best go on, as many as beams
-        if token == end and rank < beams:
-            finished.append((score / (len(ids) - 1), ids))  # [EOS]: per token, without the start
+        if token != end and len(following) < beams:  # not [EOS], and fewer than beams go on so far
+            following.append((score, ids))  # it goes on
+        if token == end and rank < beams:  # [EOS], and the rank is within beams
+            finished.append((score / (len(ids) - 1), ids))  # it is finished: score by length without the start token
     return following, finished  # both lists of (score, ids)
 
 
 def rotation(speed, steps):  # the speed of a hand (radians), how many positions
     sin, cos = math.sin(steps * speed), math.cos(steps * speed)  # sine and cosine of the angle
-    return torch.tensor([[cos, sin], [-sin, cos]])  # (2, 2): from (sin pw, cos pw) to (sin (p+n)w, cos (p+n)w)
+    return torch.tensor([[cos, sin], [-sin, cos]])  # M (2, 2)

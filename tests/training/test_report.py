@@ -1,0 +1,69 @@
+"""What a training prints: the facts about the data at its top, and a table."""
+
+import pytest
+from data.files import write_table
+from datasets import Dataset, DatasetDict
+from transformers import TrainerControl, TrainerState, TrainingArguments
+
+from hf_vanilla_transformer.data.labelled_text import load_labelled_text
+from hf_vanilla_transformer.tasks import MULTI, REGRESSION
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+from hf_vanilla_transformer.training.report import TableCallback, describe_data
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "lines"),
+    [
+        (["good", "bad"], {}, ["rows: train 32, validation 4, test 4", "of train: bad 16 (50%), good 16 (50%)"]),
+        (["a|b", "b"], {"problem_type": MULTI}, ["labels of train: b ", " (100%), a "]),
+        ([1, 2, 3, 5], {"problem_type": REGRESSION}, ["labels: numbers from 1 to 5, mean 2."]),
+        ([f"label {number}" for number in range(25)], {}, ["label 4 1 (4%), 5 more"]),
+    ],
+)
+def test_labels(tmp_path, labels, options, lines):
+    repeats = 40 // len(labels) if len(labels) < 25 else 3
+    rows = [{"document": f"감상 {number}", "label": label} for number, label in enumerate(labels * repeats)]
+    data = load_labelled_text(write_table(tmp_path / "t.csv", rows), validation_fraction=0.1, **options)
+    described = "\n".join(describe_data(data, {"text": train_tokenizer(["감상"], vocab_size=29)}))
+    assert all(line in described for line in lines)
+
+
+def test_lengths():
+    train = [text for text in ("가 나 다", "가", "가", "가 나") for _ in range(500)]
+    splits = {"train": train, "validation": ["가 나", "나"], "test": ["다"]}
+    pairs = DatasetDict(
+        {split: Dataset.from_dict(dict.fromkeys(("source", "target"), splits[split])) for split in splits}
+    )
+    tokenizer = train_tokenizer(["가 나 다"], model="word", vocab_size=29, max_length=3, add_eos=True)
+    before = tokenizer.backend_tokenizer.to_str()
+    assert describe_data(pairs, {"source": tokenizer, "target": tokenizer}) == [
+        "rows: train 2,000, validation 2, test 1",
+        "length of source: median 2 tokens, longest 4; 25.0% are cut to 3 (of 1,000 rows)",
+        "length of target: median 2 tokens, longest 4; 25.0% are cut to 3 (of 1,000 rows)",
+    ]
+    assert tokenizer.backend_tokenizer.to_str() == before
+
+
+@pytest.mark.parametrize("strategy", ["epoch", "no"])
+def test_a_training_prints_a_row_for_each_evaluation_and_nothing_else(strategy, tmp_path, capsys):
+    """Without evaluations, for each logged loss; after the training, for none. Standard error is no terminal."""
+    args = TrainingArguments(str(tmp_path), eval_strategy=strategy, use_cpu=True, report_to="none")
+    callback, state, control = TableCallback(), TrainerState(max_steps=2000), TrainerControl()
+    callback.on_train_begin(args, state, control)
+    for step, loss in ((1000, 0.75), (2000, 0.5)):
+        state.global_step = step
+        callback.on_step_end(args, state, control)
+        logs = [{"loss": loss}, {"eval_loss": loss / 2, "eval_macro_f1": 0.5, "eval_runtime": 9.0}]
+        for one in logs[: 2 if strategy == "epoch" else 1]:
+            state.log_history.append({**one, "epoch": step / 1000, "step": step})
+            callback.on_log(args, state, control, logs=one)
+    callback.on_train_end(args, state, control)
+    callback.on_log(args, state, control, logs={"loss": 0.1, "eval_loss": 0.1})
+    out, err = capsys.readouterr()
+    lines = [line.split() for line in out.splitlines()]
+    titles, rows = ["epoch", "step", "training", "loss"], [["1", "1,000", "0.7500"], ["2", "2,000", "0.5000"]]
+    if strategy == "epoch":
+        titles += ["validation", "loss", "macro", "f1"]
+        rows = [[*row, figure, "0.5000"] for row, figure in zip(rows, ("0.3750", "0.2500"), strict=True)]
+    assert lines == [titles, *rows] and err == ""
+    assert len({len(line) for line in out.splitlines()}) == 1
