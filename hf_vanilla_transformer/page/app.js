@@ -2,7 +2,7 @@
 /* The page: opens a model, answers what is typed, shows one panel of it. */
 
 import { Model } from "./client.js";
-import { bestOf, button, hideHint, make, percent, readColours } from "./draw.js";
+import { bestOf, button, hideHint, make, number, percent, readColours } from "./draw.js";
 import { renderPanel } from "./frame.js";
 import attentions from "./panels/attentions.js";
 import classifier from "./panels/classifier.js";
@@ -12,12 +12,11 @@ import head from "./panels/head.js";
 import layers from "./panels/layers.js";
 import lens from "./panels/lens.js";
 import map, { drawMap } from "./panels/map.js";
-import questions from "./panels/questions.js";
 import text from "./panels/text.js";
 import training from "./panels/training.js";
 import { EXAMPLES, LABELS, WORDS } from "./words.js";
 
-const PANELS = [map, text, head, attentions, layers, decoding, lens, classifier, experiments, questions, training];
+const PANELS = [map, text, head, attentions, layers, decoding, lens, classifier, experiments, training];
 const get = (selector) => document.querySelector(selector);
 const input = get("#input");
 const parameters = new URLSearchParams(location.search);
@@ -164,14 +163,33 @@ const labelOf = (place) => {
   return new Map(Object.entries(LABELS)).get(own)?.[page.language === "ko" ? 0 : 1] ?? own;
 };
 
+/** A classifier's answer, {label, value}: the likeliest label, all above one half, or all numbers of a regression. */
+function answersOf({ probabilities }) {
+  const kind = kindOf(page.model.config);
+  const all = [...probabilities.keys()];
+  const several = { multi_label_classification: all.filter((place) => probabilities[place] > 0.5), regression: all };
+  const places = several[kind] ?? [bestOf(probabilities)];
+  return places.map((place) => ({ label: labelOf(place), value: valueOf(probabilities[place]) }));
+}
+
+const kindOf = (config) => config.problem_type ?? "single_label_classification";
+const valueOf = (value) => (kindOf(page.model.config) === "regression" ? number(value) : percent(value));
+
+/** An answer as a text: a translation, labels, or the numbers of a regression. */
+function outcome(run) {
+  if (page.model.task === "translation") return run.text || "∅";
+  const part = kindOf(page.model.config) === "regression" ? "value" : "label";
+  return answersOf(run).map((one) => one[part]).join(", ") || "∅";
+}
+
 function showAnswer() {
   const { run, model } = page;
   if (!run) return get(".answer").replaceChildren(w("empty"));
-  const cut = run.source.isCut ? [make("small", { text: w("cut", { count: run.source.ids.length }) })] : [];
-  if (model.task === "translation") return get(".answer").replaceChildren("→", make("strong", { text: run.text || "∅" }), ...cut);
-  const best = bestOf(run.probabilities);
-  const share = make("span", { text: percent(run.probabilities[best]) });
-  get(".answer").replaceChildren("→", make("strong", { text: labelOf(best) }), share, ...cut);
+  const isLabelled = model.task !== "translation" && kindOf(model.config) !== "regression";
+  const values = isLabelled ? answersOf(run).map(({ value }) => value).join(", ") : "";
+  const cut = run.source.isCut && make("small", { text: w("cut", { count: run.source.ids.length }) });
+  const parts = ["→", make("strong", { text: outcome(run) }), values && make("span", { text: values }), cut];
+  return get(".answer").replaceChildren(...parts.filter(Boolean));
 }
 
 /* Showing */
@@ -179,10 +197,10 @@ function showAnswer() {
 const current = () => PANELS.find(({ id }) => `#${id}` === location.hash) ?? map;
 
 function contextOf(panel) {
-  const { model, run, language, depth, guesses, startPiece, examples, chapters } = page;
+  const { model, run, language, depth, guesses, startPiece, examples, home } = page;
   return {
     ...{ model, config: model.config, task: model.task, run, w, language, depth, guesses, startPiece, examples },
-    ...{ panels: PANELS, labelOf, choose, chapters },
+    ...{ panels: PANELS, kind: kindOf(model.config), labelOf, valueOf, outcome, choose, home },
     others: Array.from(get(".models select").options, ({ value }) => value).filter((name) => !name.endsWith(page.name)),
     state: (page.states[panel.id] ??= {}),
     answer: (words, options) => runOf(words ?? input.value, options),
@@ -318,11 +336,10 @@ get(".open input").addEventListener("change", ({ target }) => {
   if (files.size) open(files, nameOf(files));
 });
 
-/** What stands beside the page: page.json lists models, says where the chapters are, and may name a language. */
+/** What stands beside the page: page.json lists models and says where the chapters are. */
 async function begin() {
-  const { language, models, chapters } = await fetch("page.json").then((answer) => answer.json());
-  page.chapters = chapters;
-  if (!parameters.has("lang") && language) page.language = language;
+  const { models, home } = await fetch("page.json").then((answer) => answer.json());
+  page.home = home;
   const wanted = parameters.get("model") ?? models[0];
   say();
   readColours();

@@ -3,7 +3,8 @@
 
 import { button, choice, make } from "./draw.js";
 import { LINES } from "./lines.js";
-import { CHAPTERS, QUESTIONS } from "./words.js";
+import { question } from "./questions.js";
+import { CHAPTERS } from "./words.js";
 
 const DEPTHS = ["idea", "formula", "code"];
 
@@ -31,38 +32,17 @@ function explanation(panel, context) {
   return root;
 }
 
-/** A link to a chapter; the heading gives the anchor. */
-export function chapterLink(id, { language, w, chapters }) {
-  const [chapter, ...headings] = CHAPTERS[id];
-  const heading = headings[language === "ko" ? 0 : 1];
-  const base = `${chapters}${language === "ko" ? "" : "/en"}/${chapter}.ipynb`;
-  const anchor = heading.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, "").trim().replace(/\s/g, "-");
-  return make("a", { href: `${base}#${encodeURIComponent(anchor)}`, text: w("chapter", { number: +chapter.slice(0, 2), heading: heading.replaceAll("`", "") }) });
-}
-
-/** One question: guess, then see the answer. */
-export function question(id, context) {
-  const { w, language, guesses } = context;
-  const { ask, options, right, why } = QUESTIONS[id];
-  const at = language === "ko" ? 0 : 1;
-  const root = make("section", { className: "question" });
-  const result = make("div", { role: "status" });
-  const buttons = options[at].map((text, place) => button(text, () => guess(place)));
-  function guess(place) {
-    guesses[id] ??= place;
-    buttons.forEach((one, number) => {
-      one.disabled = true;
-      one.classList.toggle("right", number === right);
-      one.classList.toggle("wrong", number === guesses[id] && number !== right);
-    });
-    const isRight = guesses[id] === right;
-    result.replaceChildren(
-      make("p", {}, make("strong", { text: `${w(isRight ? "question.right" : "question.wrong")} ` }), why[at]),
-    );
-  }
-  root.append(make("h3", { text: `${w("question")} ${ask[at]}` }), make("div", { className: "options" }, ...buttons), result);
-  if (id in guesses) guess(guesses[id]);
-  return root;
+/** A link to a chapter: its page beside this one on the documentation's site, its notebook in the repository elsewhere. */
+function chapterLink(id, { language, w, home }) {
+  const isKorean = language === "ko";
+  const [chapter, korean, english] = CHAPTERS[id];
+  const heading = (isKorean ? korean : english).replaceAll("`", "");
+  const repository = home.split(", ")[1];
+  const address = repository
+    ? `${repository}/blob/main/docs/walkthrough${isKorean ? "" : "/en"}/${chapter}.ipynb`
+    : `${home}${isKorean ? "/ko" : ""}/walkthrough/${chapter}.html`;
+  const text = w("chapter", { number: +chapter.slice(0, 2), heading });
+  return make("a", { href: `${address}#:~:text=${encodeURIComponent(heading).replaceAll("-", "%2D")}`, text });
 }
 
 /** What a panel shows if it is for models of another task: the other models beside the page. */
@@ -90,7 +70,7 @@ export function renderPanel(root, panel, context) {
     make("header", {}, make("div", {}, kicker, title), depths),
     explanation(panel, context),
     figures,
-    ...(QUESTIONS[panel.id] ? [question(panel.id, context)] : []),
+    question(panel.id, context),
     links,
     make("nav", { className: "pages", "aria-label": w("pages") }, neighbour(-1, "previous"), neighbour(1, "next")),
   );

@@ -1,10 +1,11 @@
 // Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* How an encoder-decoder classifies, and what each word changes. */
 
-import { bars, bestOf, button, chips, dot, figure, grid, largestOf, make, note, number, part, percent, stripe } from "../draw.js";
+import { bars, bestOf, button, chips, dot, figure, grid, largestOf, make, note, number, part, stripe } from "../draw.js";
 import { needs } from "../frame.js";
 import { LINES } from "../lines.js";
 import { attention, sourceTokens } from "../trace.js";
+import { labelBars } from "./map.js";
 
 export default {
   id: "classifier",
@@ -17,7 +18,7 @@ export default {
   },
 
   path(context) {
-    const { w, run, config, labelOf, model, state } = context;
+    const { w, run, config, labelOf, model, state, kind } = context;
     const source = sourceTokens(context);
     const cross = attention(context, "cross", config.decoder_layers - 1);
     const weights = source.map((_, key) => cross.meanWeight(0, key));
@@ -42,16 +43,16 @@ export default {
           }),
         }),
         bars(
-          labels.map((label) => ({
-            ...{ label: labelOf(label), value: run.probabilities[label], text: percent(run.probabilities[label]), isBest: label === bestOf(run.probabilities) },
-            hint: { title: labelOf(label), lines: [`Σ h · W = ${number(dot(rows[label], pooled))}`, `softmax → ${number(run.probabilities[label])}`], code: LINES.pooled },
-          })),
-          { label: w("map.labels") },
+          labelBars(context).map((one, label) => {
+            const how = w(`outcome.${kind}.by`);
+            const lines = [`Σ h · W = ${number(dot(rows[label], pooled))}`, ...(how ? [`${how} → ${one.text}`] : [])];
+            return { ...one, hint: { title: one.label, lines, code: LINES.pooled } };
+          }),
+          { label: w(`outcome.${kind}.name`), max: kind === "regression" ? largestOf(run.logits) : 1 },
         ),
       );
     };
     setTimeout(load);
-    const isOne = config.problem_type === null || config.problem_type === undefined || config.problem_type === "single_label_classification";
     return figure(
       w("classifier.path"),
       `(T, D) = (1, ${config.d_model}) → (C) = (${run.logits.length})`,
@@ -64,17 +65,19 @@ export default {
       }),
       make("h4", { text: w("classifier.pooled") }),
       stripe({ data: pooled, name: "h", label: w("classifier.pooled"), code: LINES.pooled }),
-      make("h4", { text: w(isOne ? "classifier.head" : "classifier.heads") }),
+      make("h4", { text: w("classifier.head") }),
+      note(w(`outcome.${kind}.how`)),
       body,
     );
   },
 
   /** Leave out a word in one click. */
   words(context) {
-    const { w, run, state, labelOf } = context;
+    const { w, run, state, labelOf, valueOf, kind } = context;
     const words = run.words.trim().split(/\s+/);
     const label = bestOf(run.probabilities);
     const before = run.probabilities[label];
+    const unit = kind === "regression" ? 1 : 100; // percentage points
     const textWithout = (place) => words.filter((_, one) => one !== place).join(" ");
     const result = make("div", { role: "status" });
     const list = make("div");
@@ -101,18 +104,18 @@ export default {
       const name = labelOf(label);
       const after = state.without[state.out];
       result.replaceChildren(
-        note(state.out === null ? w("classifier.now", { label: name, before: percent(before) }) : w("classifier.after", { word: words[state.out], label: name, before: percent(before), after: percent(after) })),
+        note(w(state.out === null ? "classifier.now" : "classifier.after", { word: words[state.out], label: name, before: valueOf(before), after: valueOf(after) })),
       );
       const known = words.map((word, place) => [word, place]).filter(([, place]) => state.without[place] !== undefined);
       list.replaceChildren(
         bars(
           known.map(([word, place]) => {
             const change = before - state.without[place];
-            return { label: word, value: change, text: `${change < 0 ? "+" : "−"}${number(Math.abs(100 * change))}`, isBest: place === state.out };
+            return { label: word, value: change, text: `${change < 0 ? "+" : "−"}${number(Math.abs(unit * change))}`, isBest: place === state.out };
           }),
-          { max: Math.max(0.01, ...known.map(([, place]) => Math.abs(before - state.without[place]))), label: w("classifier.changes") },
+          { max: Math.max(0.01, ...known.map(([, place]) => Math.abs(before - state.without[place]))), label: w("classifier.each") },
         ),
-        ...(known.length ? [note(w("classifier.changes", { label: name }))] : []),
+        ...(known.length ? [note(w(`classifier.changes.${unit}`, { label: name }))] : []),
       );
     };
     const all = button(w("classifier.each"), async () => {

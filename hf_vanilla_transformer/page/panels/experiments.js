@@ -1,10 +1,9 @@
 // Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* Switch off a part, or swap two words: the answer, and how many of twenty kept sentences keep theirs. */
 
-import { bestOf, button, chips, choice, figure, make, note, number, percent } from "../draw.js";
+import { button, chips, choice, figure, make, note, percent } from "../draw.js";
 import { places } from "../trace.js";
 
-const NONE = "none";
 const range = (count) => Array.from({ length: count }, (_, one) => [one, String(one + 1)]);
 const SUBLAYERS = { encoder: "self_attention", decoder: "self_attention", cross: "cross_attention" };
 const stackOf = (kind) => (kind === "encoder" ? "encoder" : "decoder");
@@ -16,7 +15,7 @@ export default {
   id: "experiments",
   code: ["sum", "residual", "positions", "mask"],
   render(root, context) {
-    const { w, state, task, run, refresh, labelOf } = context;
+    const { w, state, task, run, refresh, outcome } = context;
     Object.assign(state, { kind: "encoder", layer: 0, head: 0, swap: [], switch: "head", ...state });
     if (state.words !== run.words) Object.assign(state, { words: run.words, swap: [], result: null });
     const all = places(context);
@@ -60,9 +59,6 @@ export default {
       return [swapped(list, own ? state.swap : [0, list.length - 1]), one];
     };
     const settings = { maxLength: 40 };
-    const outcome = (answer) => (task === "translation" ? answer.text : labelOf(bestOf(answer.probabilities)));
-    const shown = (answer) => (task === "translation" ? answer.text || "∅" : `${outcome(answer)} ${percent(Math.max(...answer.probabilities))}`);
-
     const result = make("div", { role: "status" });
     const tell = () => {
       if (!state.result) return;
@@ -71,7 +67,7 @@ export default {
       const isSame = outcome(answer) === outcome(run);
       const share = done && w("experiments.share", { same, done, share: percent(same / done) });
       result.replaceChildren(
-        make("table", {}, make("tbody", {}, row("experiments.before", shown(run)), row("experiments.after", shown(answer)))),
+        make("table", {}, make("tbody", {}, row("experiments.before", outcome(run)), row("experiments.after", outcome(answer)))),
         make("p", { className: "sum", text: w(isSame ? "experiments.same" : "experiments.other") }),
         ...(share ? [make("p", { text: share })] : []),
         ...changed.slice(0, 4).map(([before, after]) => note(`${before} → ${after || "∅"}`)),

@@ -1,8 +1,8 @@
 // Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* Figure 1 of the paper as a map of the panels, and a tour of one answer through it. */
 
-import { bars, button, chips, figure, grid, legend, make, maskLegend, note, number, percent, svg } from "../draw.js";
-import { attention, readTokens, sourceTokens } from "../trace.js";
+import { bars, bestOf, button, chips, figure, grid, largestOf, legend, make, maskLegend, note, number, percent, svg } from "../draw.js";
+import { attention, readTokens, sourceTokens, weightsGrid } from "../trace.js";
 
 /** How wide a text is, in Latin letters. */
 const widthOf = (text) => Array.from(text, (one) => (one > "\u1100" && one !== "▁" ? 1.8 : 1)).reduce((a, b) => a + b, 0);
@@ -88,9 +88,11 @@ export function drawMap(context, { here, lit = [] } = {}) {
   arrow("memory", [100, 226], [100, 204], [199, 204], [199, 295], [224, 295]);
   const end = isTranslation ? "lens" : "classifier";
   part("linear", 226, 108, w("map.linear"), "output", end);
-  part("softmax", 226, 62, w("map.softmax"), "output", isTranslation ? "decoding" : "classifier");
-  for (const [low, high] of [[160, 140], [108, 94], [62, 44]]) arrow("out", [300, low], [300, high]);
-  words(300, 32, w(isTranslation ? "map.next" : "map.labels"));
+  const makes = isTranslation ? "single_label_classification" : context.kind;
+  const isNumber = makes === "regression";
+  if (!isNumber) part("softmax", 226, 62, w(`outcome.${makes}.by`), "output", isTranslation ? "decoding" : "classifier");
+  for (const [low, high] of isNumber ? [[160, 140], [108, 44]] : [[160, 140], [108, 94], [62, 44]]) arrow("out", [300, low], [300, high]);
+  words(300, 32, w(isTranslation ? "map.next" : `outcome.${makes}.name`));
   outcomes(context).forEach(({ label, share }, index) => {
     const y = -50 + 22 * index;
     const text = label.length > 12 ? `${label.slice(0, 11)}…` : label;
@@ -98,17 +100,24 @@ export function drawMap(context, { here, lit = [] } = {}) {
     root.append(svg("text", { x: 298, y: y + 4.6, text, class: "end" }));
   });
   words(100, 26, w("map.else"), "pale");
-  ["decoding", "classifier", "experiments", "questions", "training"].forEach((id, index) =>
+  ["decoding", "classifier", "experiments", "training"].forEach((id, index) =>
     part(id, 26, 42 + 31 * index, w(`map.${id}`), "plain", id, 22),
   );
   return root;
 }
 
-/** The likeliest outcomes: labels, or first tokens. */
-function outcomes({ run, task, labelOf }) {
+/** The likeliest outcomes: first tokens or labels; a regression's numbers have no share of a bar. */
+function outcomes({ run, task, labelOf, kind, valueOf }) {
   if (task === "translation") return run.steps[0].best.slice(0, 3).map(({ piece, p }) => ({ label: piece, share: p }));
-  const order = [...run.probabilities.keys()].sort((a, b) => run.probabilities[b] - run.probabilities[a]);
-  return order.slice(0, 3).map((place) => ({ label: labelOf(place), share: run.probabilities[place] }));
+  const order = [...run.probabilities.keys()].sort((a, b) => run.probabilities[b] - run.probabilities[a]).slice(0, 3);
+  if (kind === "regression") return order.map((place) => ({ label: valueOf(run.probabilities[place]), share: 0 }));
+  return order.map((place) => ({ label: labelOf(place), share: run.probabilities[place] }));
+}
+
+/** Each label with its probability, or number. */
+export function labelBars({ run, labelOf, valueOf }) {
+  const values = Array.from(run.probabilities);
+  return values.map((value, place) => ({ label: labelOf(place), value, text: valueOf(value), isBest: place === bestOf(values) }));
 }
 
 /** The stages of the tour: the parts that light up, and what is shown beside them. */
@@ -131,20 +140,9 @@ function stagesOf(context) {
     ];
   };
   const weights = (kind, layer) => {
-    const view = attention(context, kind, layer);
-    return [
-      grid({
-        ...{ rows: view.queries.length, columns: view.keys.length, scale: "weights", cell: 26, label: w("map.weights") },
-        ...{ rowLabels: view.queries, columnLabels: view.keys, rowAxis: w("axis.query"), columnAxis: w("axis.key") },
-        value: view.meanWeight,
-        masked: view.hidden,
-        hint: (query, key) => ({ title: `${view.queries[query]} → ${view.keys[key]}: ${number(view.meanWeight(query, key))}` }),
-      }),
-      legend("weights", 1, w),
-      kind === "decoder" && T > 1 && maskLegend(w, ["causal"]),
-    ];
+    const isHidden = kind === "decoder" && T > 1;
+    return [weightsGrid(attention(context, kind, layer), w), legend("weights", 1, w), isHidden && maskLegend(w, ["causal"])];
   };
-  const last = config.encoder_layers - 1;
   const pairs = () => {
     const predicted = isTranslation ? run.pieces : [w("map.theLabel")];
     const head = make("tr", {}, ...[w("map.reads"), w("map.predicts")].map((text) => make("th", { text, scope: "col" })));
@@ -152,9 +150,8 @@ function stagesOf(context) {
     return [make("table", {}, make("thead", {}, head), make("tbody", {}, ...body))];
   };
   const final = () => {
-    const list = isTranslation
-      ? run.steps[0].best.slice(0, 6).map(({ piece, p }) => ({ label: piece, value: p, text: percent(p) }))
-      : [...run.probabilities.keys()].map((place) => ({ label: context.labelOf(place), value: run.probabilities[place], text: percent(run.probabilities[place]) }));
+    if (!isTranslation) return [bars(labelBars(context), { label: w(`outcome.${context.kind}.name`), max: largestOf(run.probabilities) })];
+    const list = run.steps[0].best.slice(0, 6).map(({ piece, p }) => ({ label: piece, value: p, text: percent(p) }));
     return [bars(list, { label: w("map.next") })];
   };
   return [
@@ -167,7 +164,7 @@ function stagesOf(context) {
     ["causal", ["decoder.self", "decoder.up"], `(T, T) = (${T}, ${T})`, () => weights("decoder", 0)],
     ["cross", ["memory", "decoder.cross", "decoder.up"], `(T, S) = (${T}, ${S})`, () => weights("cross", config.decoder_layers - 1)],
     ["end", ["linear", "softmax", "out"], isTranslation ? `(V) = (${config.decoder_vocab_size ?? config.vocab_size})` : `(C) = (${run.probabilities.length})`, final],
-  ].map(([id, lit, shape, picture]) => ({ id, lit, shape, picture, last }));
+  ].map(([id, lit, shape, picture]) => ({ id, lit, shape, picture }));
 }
 
 let timer;
@@ -191,7 +188,7 @@ export default {
       const { id, lit, shape, picture } = stages[state.stage];
       chart.replaceChildren(drawMap(context, { lit }));
       const title = `${state.stage + 1} / ${stages.length} · ${w(`stage.${id}.title`)}`;
-      const words = w(`stage.${id}${id === "end" || id === "shifted" ? `.${task}` : ""}`);
+      const words = w(`stage.${id}${id === "end" || id === "shifted" ? `.${task}` : ""}`, { result: w(`outcome.${context.kind}.how`) });
       card.replaceChildren(figure(title, shape, make("p", { text: words }), ...picture().filter(Boolean)));
     }
     function toggle() {
