@@ -4,19 +4,10 @@
 import { Model } from "./client.js";
 import { bestOf, button, hideHint, make, number, percent, readColours } from "./draw.js";
 import { renderPanel } from "./frame.js";
-import attentions from "./panels/attentions.js";
-import classifier from "./panels/classifier.js";
-import decoding from "./panels/decoding.js";
-import experiments from "./panels/experiments.js";
-import head from "./panels/head.js";
-import layers from "./panels/layers.js";
-import lens from "./panels/lens.js";
 import map, { drawMap } from "./panels/map.js";
-import text from "./panels/text.js";
-import training from "./panels/training.js";
 import { EXAMPLES, LABELS, WORDS } from "./words.js";
 
-const PANELS = [map, text, head, attentions, layers, decoding, lens, classifier, experiments, training];
+const PANELS = ["map", "text", "head", "attentions", "layers", "decoding", "lens", "classifier", "experiments", "training"];
 const get = (selector) => document.querySelector(selector);
 const input = get("#input");
 const parameters = new URLSearchParams(location.search);
@@ -63,22 +54,17 @@ async function open(filesOrUrl, name) {
   }
 }
 
-/** In which language the model reads: the one of whose sentences it is surest. */
+/** In which language the model reads: the one of whose first sentence it is surest. */
 async function languageOf(model) {
-  const all = Object.entries(EXAMPLES[model.task]);
-  const scores = [];
-  for (const [language, sentences] of all) {
-    let score = 0;
-    for (const sentence of sentences.slice(0, 1)) {
-      const { ids, pieces } = await model.encodeText(sentence);
-      score -= ids.length / sentence.length + 100 * pieces.filter((piece) => /unk/i.test(piece)).length;
-      if (model.task !== "translation" || score < -50) continue;
-      const answer = await model.translate(sentence, { beams: 1, maxLength: 8 });
-      score += (10 * answer.score) / answer.ids.length;
-    }
-    scores.push([score, language]);
+  const scores = {};
+  for (const [language, [sentence]] of Object.entries(EXAMPLES[model.task])) {
+    const { ids, pieces } = await model.encodeText(sentence);
+    scores[language] = -ids.length / sentence.length - 100 * pieces.filter((piece) => /unk/i.test(piece)).length;
+    if (model.task !== "translation" || scores[language] < -50) continue;
+    const answer = await model.translate(sentence, { beams: 1, maxLength: 8 });
+    scores[language] += (10 * answer.score) / answer.ids.length;
   }
-  return scores.sort((a, b) => b[0] - a[0])[0][1];
+  return Object.keys(scores).sort((a, b) => scores[b] - scores[a])[0];
 }
 
 function fail(error) {
@@ -194,15 +180,15 @@ function showAnswer() {
 
 /* Showing */
 
-const current = () => PANELS.find(({ id }) => `#${id}` === location.hash) ?? map;
+const current = () => PANELS.find((id) => `#${id}` === location.hash) ?? "map";
 
-function contextOf(panel) {
+function contextOf(id) {
   const { model, run, language, depth, guesses, startPiece, examples, home } = page;
   return {
     ...{ model, config: model.config, task: model.task, run, w, language, depth, guesses, startPiece, examples },
     ...{ panels: PANELS, kind: kindOf(model.config), labelOf, valueOf, outcome, choose, home },
     others: Array.from(get(".models select").options, ({ value }) => value).filter((name) => !name.endsWith(page.name)),
-    state: (page.states[panel.id] ??= {}),
+    state: (page.states[id] ??= {}),
     answer: (words, options) => runOf(words ?? input.value, options),
     go: (id, state) => {
       if (state) Object.assign((page.states[id] ??= {}), state);
@@ -228,18 +214,21 @@ function keepFocus(root, change) {
   if (place >= 0) all()[place]?.focus({ preventScroll: true });
 }
 
-function show() {
+async function show() {
   hideHint();
   readColours();
   if (!page.model) return get("#panel .drop progress") || showStart();
   showAnswer();
-  const [panel, root, side] = [current(), get("#panel"), get("#side")];
-  document.title = `${w(`${panel.id}.title`)} · ${page.name} · Transformer`;
-  side.hidden = panel === map || !page.run;
+  const id = current();
+  const panel = id === "map" ? map : (await import(`./panels/${id}.js`)).default;
+  if (id !== current() || !page.model) return; // gone on meanwhile
+  const [root, side] = [get("#panel"), get("#side")];
+  document.title = `${w(`${id}.title`)} · ${page.name} · Transformer`;
+  side.hidden = id === "map" || !page.run;
   if (!page.run) return root.replaceChildren(make("p", { className: "notice", text: w("empty") }));
-  const context = contextOf(panel);
+  const context = contextOf(id);
   keepFocus(root, () => renderPanel(root, panel, context));
-  if (!side.hidden) keepFocus(side, () => side.replaceChildren(drawMap(context, { here: panel.id })));
+  if (!side.hidden) keepFocus(side, () => side.replaceChildren(drawMap(context, { here: id })));
 }
 
 /** The words outside the panels. */
@@ -299,17 +288,17 @@ get(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   get("#panel").focus();
 });
-addEventListener("hashchange", () => {
-  show();
+addEventListener("hashchange", async () => {
+  await show();
   get("#panel").focus({ preventScroll: true });
-  const top = get(".stage").getBoundingClientRect().top;
+  const { top } = get(".stage").getBoundingClientRect();
   if (top < 0) scrollBy({ top: top - 12 });
 });
 addEventListener("keydown", (event) => {
-  if (event.key !== "Escape" || current() === map || !page.model) return;
-  const { id } = current();
+  const id = current();
+  if (event.key !== "Escape" || id === "map" || !page.model) return;
   location.hash = "#map";
-  addEventListener("hashchange", () => get(`.tour .map a[href="#${id}"]`)?.focus(), { once: true });
+  addEventListener("hashchange", () => setTimeout(() => get(`.tour .map a[href="#${id}"]`)?.focus()), { once: true });
 });
 document.body.addEventListener("click", ({ target }) => {
   const language = target.closest("[data-language]")?.dataset.language;

@@ -1,7 +1,7 @@
 // Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* What every panel has round its figures: title, three depths, question, chapter, neighbours. */
 
-import { button, choice, make } from "./draw.js";
+import { button, choice, controls, make, note } from "./draw.js";
 import { LINES } from "./lines.js";
 import { question } from "./questions.js";
 import { CHAPTERS } from "./words.js";
@@ -27,7 +27,7 @@ function explanation(panel, context) {
   if (level > 0 && formulas) root.append(...formulas.split("\n").map(maths));
   if (level > 1 && panel.code) {
     const lines = panel.code.map((name) => LINES[name]).join("\n");
-    root.append(make("p", { className: "note", text: w("code.from") }), make("pre", { tabIndex: 0, text: lines }));
+    root.append(note(w("code.from")), make("pre", { tabIndex: 0, text: lines }));
   }
   return root;
 }
@@ -48,29 +48,30 @@ function chapterLink(id, { language, w, home }) {
 /** What a panel shows if it is for models of another task: the other models beside the page. */
 export function needs(task, { w, others, choose }) {
   const buttons = others.map((name) => button(w("openOther", { name }), () => choose(name)));
-  return make("div", {}, make("p", { className: "note", text: w(`needs.${task}`) }), make("p", { className: "controls" }, ...buttons));
+  return make("div", {}, note(w(`needs.${task}`)), controls(...buttons));
 }
 
 /** Render a panel with its frame into `root`. */
 export function renderPanel(root, panel, context) {
   const { w, depth, panels, go } = context;
-  const place = panels.indexOf(panel);
+  const { id } = panel;
+  const place = panels.indexOf(id);
   const figures = make("div", { className: "figures" });
-  const frame = make("article", { className: `panel of-${panel.id}`, "aria-labelledby": "panel-title" });
+  const frame = make("article", { className: `panel of-${id}`, "aria-labelledby": "panel-title" });
   const toMap = place > 0 && button(w("toMap"), () => go("map"));
   const kicker = make("p", { className: "kicker" }, toMap, `${place + 1} / ${panels.length}`);
-  const title = make("h2", { id: "panel-title", text: w(`${panel.id}.title`) });
+  const title = make("h2", { id: "panel-title", text: w(`${id}.title`) });
   const depths = choice(w("depth"), DEPTHS.map((one) => [one, w(`depth.${one}`)]), depth, context.setDepth);
   const neighbour = (step, name) => {
     const other = panels[place + step];
-    return other ? make("a", { href: `#${other.id}`, text: w(name, { title: w(`${other.id}.title`) }) }) : make("span");
+    return other ? make("a", { href: `#${other}`, text: w(name, { title: w(`${other}.title`) }) }) : make("span");
   };
-  const links = make("p", { className: "note" }, `${w("more")} `, chapterLink(panel.id, context));
+  const links = make("p", { className: "note" }, `${w("more")} `, chapterLink(id, context));
   frame.append(
     make("header", {}, make("div", {}, kicker, title), depths),
     explanation(panel, context),
     figures,
-    question(panel.id, context),
+    question(id, context),
     links,
     make("nav", { className: "pages", "aria-label": w("pages") }, neighbour(-1, "previous"), neighbour(1, "next")),
   );

@@ -6,6 +6,7 @@ import { LINES } from "./lines.js";
 
 /** The three kinds of attention, and where a layer has them. */
 export const KINDS = { encoder: "self_attention", decoder: "self_attention", cross: "cross_attention" };
+export const MODULES = { encoder: "encoder.layers.{}.self_attn", decoder: "decoder.layers.{}.self_attn", cross: "decoder.layers.{}.encoder_attn" };
 
 /** Tokens that the decoder reads: the start token, and what it wrote but for the last. */
 export function readTokens(context) {

@@ -319,7 +319,7 @@ def test_training_copies_and_can_be_scrubbed(visit):
     page.get_by_role("button", name="Train").click()
     expect(page.locator(".of-training .sum")).to_contain_text("Step 12")
     page.locator(".of-training input[type=range]").fill("2")
-    expect(page.locator(".of-training .sum")).to_contain_text("Step 2,")
+    expect(page.locator(".of-training .sum")).to_contain_text("Step 2:")
     assert page.evaluate("document.getAnimations().length") == 0
 
 

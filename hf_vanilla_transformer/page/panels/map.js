@@ -1,7 +1,7 @@
 // Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* Figure 1 of the paper as a map of the panels, and a tour of one answer through it. */
 
-import { bars, bestOf, button, chips, figure, grid, largestOf, legend, make, maskLegend, note, number, percent, svg } from "../draw.js";
+import { bars, bestOf, button, chips, controls, figure, grid, largestOf, legend, make, maskLegend, note, number, percent, svg, table } from "../draw.js";
 import { attention, readTokens, sourceTokens, weightsGrid } from "../trace.js";
 
 /** How wide a text is, in Latin letters. */
@@ -21,7 +21,7 @@ function wrap(tokens, most, lines) {
 export function drawMap(context, { here, lit = [] } = {}) {
   const { w, run, panels, task } = context;
   const root = svg("svg", { class: "map", viewBox: "0 -66 400 620", role: "group", "aria-label": w("map.label") });
-  const place = (id) => panels.findIndex((panel) => panel.id === id) + 1;
+  const place = (id) => panels.indexOf(id) + 1;
   const isLit = (name) => (lit.includes(name) ? " lit" : "");
 
   function words(x, y, text, kind = "") {
@@ -145,9 +145,8 @@ function stagesOf(context) {
   };
   const pairs = () => {
     const predicted = isTranslation ? run.pieces : [w("map.theLabel")];
-    const head = make("tr", {}, ...[w("map.reads"), w("map.predicts")].map((text) => make("th", { text, scope: "col" })));
-    const body = written.map((token, place) => make("tr", {}, make("td", { text: token }), make("td", { text: `→ ${predicted[place] ?? ""}` })));
-    return [make("table", {}, make("thead", {}, head), make("tbody", {}, ...body))];
+    const rows = written.map((token, place) => make("tr", {}, ...[token, `→ ${predicted[place] ?? ""}`].map((text) => make("td", { text }))));
+    return [table(w("stage.shifted.title"), [w("map.reads"), w("map.predicts")], rows)];
   };
   const final = () => {
     if (!isTranslation) return [bars(labelBars(context), { label: w(`outcome.${context.kind}.name`), max: largestOf(run.probabilities) })];
@@ -177,7 +176,7 @@ export default {
     const stages = stagesOf(context);
     const chart = make("div");
     const card = make("div");
-    const list = make("ol", { className: "contents" });
+    const list = make("ol", { className: "contents", start: 2 });
     const play = button("", toggle, { className: "primary" });
     state.stage ??= 0;
     clearInterval(timer);
@@ -203,21 +202,11 @@ export default {
       }, 2600);
     }
     list.append(
-      ...panels.slice(1).map(({ id }, place) => {
-        const count = make("span", { className: "count", text: place + 2 });
-        const done = id in guesses && make("span", { className: "done", text: "✓" });
-        return make("li", {}, make("a", { href: `#${id}` }, count, w(`${id}.title`), done));
-      }),
+      ...panels.slice(1).map((id) => make("li", {}, make("a", { href: `#${id}`, text: w(`${id}.title`) }), id in guesses && " ✓")),
     );
     play.textContent = w("play");
-    const controls = make(
-      "div",
-      { className: "controls" },
-      play,
-      button(w("back"), () => showStage(state.stage - 1)),
-      button(w("forward"), () => showStage(state.stage + 1)),
-    );
-    root.append(make("div", { className: "tour" }, chart, make("div", {}, controls, card, list)), note(w("map.keys")));
+    const [back, forward] = [["back", -1], ["forward", 1]].map(([name, step]) => button(w(name), () => showStage(state.stage + step)));
+    root.append(make("div", { className: "tour" }, chart, make("div", {}, controls(play, back, forward), card, list)), note(w("map.keys")));
     showStage(state.stage);
   },
 };
