@@ -131,7 +131,7 @@ export function hint(element, content) {
 /* Tables of numbers: a heat map with labels, of which a stripe is one row. */
 
 /** A token beside a table: without the mark of its space, and not too long. */
-function short(token, most = 14) {
+function short(token, most = 18) {
   const text = shown(token).replace(/^▁(?=.)/, "");
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
@@ -233,7 +233,7 @@ export function grid(options) {
       const size = [column === null ? columns * width : width, row === null ? rows * height : height];
       pen.strokeRect(left + (column ?? 0) * width, top + (row ?? 0) * height, ...size);
     }
-    if (rows === 1) outline([null, null], "line", 1);
+    outline([null, null], "line", 1);
     rowLabels.forEach((text, row) => {
       const look = { align: "right", tone: chosen?.[0] === row ? "accent" : "ink", most: left - 6 };
       if (height >= 9 || row % 2 === 0) write(pen, short(text), left - 6, top + (row + 0.5) * height, look);

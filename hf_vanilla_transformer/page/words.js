@@ -78,9 +78,9 @@ export const WORDS = {
   why: {
     map: ["원문의 토큰마다 하나씩, {count}개입니다. 디코더가 토큰을 쓸 때마다 교차 어텐션이 이 벡터들을 모두 다시 봅니다.", "One for each source token: {count}. For each token that the decoder writes, cross-attention looks at all of them again."],
     text: ["임베딩의 길이는 {row}, 위치 인코딩의 길이는 {position}입니다.", "The embedding's length is {row}, the positional encoding's {position}."],
-    head: ["{sharp}이 됩니다. 점수의 차이가 √d_k배로 커지고, 소프트맥스는 차이가 클수록 가장 큰 것에 몰아줍니다.", "It would be {sharp}. Scores would differ √d_k times as much, and the more they differ, the more the softmax favours the largest."],
-    attentions: ["{hidden}개입니다. 토큰마다 그 뒤의 토큰을 모두 가립니다. 학습할 때도 가려야, 생성할 때처럼 앞만 보고 예측하는 법을 배웁니다.", "{hidden}: all tokens that come after the query. They are hidden in training, too, so that the model learns to predict from the past alone."],
-    layers: ["길이가 {before}에서 {after}가 됩니다. 위의 막대는 어느 하위 층에서 길이가 바뀌는지 보여 줍니다.", "Its length goes from {before} to {after}. The bars above show in which sub-layers."],
+    head: ["{sharp}입니다. 점수의 차이가 √d_k배로 커지고, 소프트맥스는 차이가 클수록 가장 큰 것에 몰아줍니다.", "It would be {sharp}. Scores would differ √d_k times as much, and the more they differ, the more the softmax favours the largest."],
+    attentions: ["{hidden}개입니다. 토큰마다 그 뒤의 토큰을 모두 가립니다. 학습할 때도 가려야, 생성할 때처럼 앞만 보고 예측하는 법을 배웁니다.", "{hidden}. From each token it hides all later ones, in training, too. So the model learns to predict from the past alone."],
+    layers: ["길이가 처음에는 {before}, 마지막에는 {after}입니다. 위에서 이 토큰을 골라 어느 하위 층에서 바뀌는지 보세요.", "Its length goes from {before} to {after}. Choose this token above to see in which sub-layers."],
     decoding: ["{piece}의 확률은 {p}로, 쓴 토큰 가운데 가장 낮습니다.", "{piece} had a probability of {p}, the lowest of all tokens written."],
     lens: ["{first}개입니다. 학습은 마지막 층의 벡터가 맞도록 했고, 첫 층의 벡터에는 뒤의 층들이 더할 것이 아직 없습니다.", "{first}. Training asked only that the last layer's vector be right; the first layer's lacks what later layers add."],
     classifier: ["위에서 단어를 눌러 확인해 보세요. 가장 많이 본 단어가 꼭 판단의 근거인 것은 아닙니다.", "Click the words above to check. The word that is looked at most need not be the one that decides."],

@@ -264,7 +264,7 @@ def test_a_question_about_the_run_is_guessed_before_its_answer_shows(visit):
     expect(question).to_contain_text(re.compile(r"has (\d+) × \1 weights"))
     assert "training" not in question.inner_text()
     question.get_by_role("button").last.click()
-    expect(question).to_contain_text(re.compile(r"Not so. (\d+): all tokens that come after the query"))
+    expect(question).to_contain_text(re.compile(r"Not so. \d+. From each token it hides all later ones"))
     page.locator("#input").fill("Ein Hund.")  # another run, another question
     expect(question).not_to_contain_text("Not so.")
 
