@@ -110,13 +110,6 @@ def test_the_ready_made_classifier_does_not_mind_spacing(succeed, tmp_path):
         assert ours["accuracy"] > theirs["accuracy"] - 3 * (0.13 * 0.87 / 120) ** 0.5, ours["change"]
 
 
-def test_an_evaluation_in_half_precision_is_nearly_the_same(succeed, trained, tmp_path):
-    succeed("evaluate", "--model", trained, "--output_dir", tmp_path / "run", "--dtype", "bfloat16")
-    report = read_json(tmp_path / "run" / "evaluation.json")
-    assert report["precision"] == "bfloat16"
-    assert report["accuracy"] == pytest.approx(read_json(trained / "metrics.json")["test"]["accuracy"], abs=0.05)
-
-
 def test_data_are_measured_whole_or_their_test_split(succeed, refused, trained, tmp_path):
     """With some labels alone, and line breaks; also the file that a run was trained on, whose recipe has the cut."""
     rows = [(f"정말 재미있는\n영화 {number}", ["negative", "positive"][number < 45]) for number in range(50)]
@@ -194,9 +187,7 @@ def test_an_exported_classifier_is_measured_as_its_model(succeed, trained, tmp_p
     ("arguments", "message"),
     [
         (["--split", "tset"], "--split"),
-        (["--dtype", "int8"], "--dtype"),
         (["--batch_size", "0"], "--batch_size"),
-        (["--model", "nowhere"], "nowhere"),
         (["--data", "nowhere.csv"], "nowhere.csv"),
         (["--robustness", "upside_down"], "no such change: upside_down"),
         (["--data", "three.csv"], "the model has no label a, b, c; it has negative, positive"),

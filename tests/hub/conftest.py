@@ -37,8 +37,9 @@ def environment(hub):
 @pytest.fixture
 def server(hub, monkeypatch):
     """The server, without repositories, for this process, too; at the end of the test it knew every request."""
-    for state in (hub.repositories, hub.objects, hub.faults, hub.requests, hub.unknown):
+    for state in (hub.repositories, hub.objects, hub.requests, hub.unknown):
         state.clear()
+    hub.refuses = False
     constants = {"ENDPOINT": hub.url, "HF_HUB_OFFLINE": False}
     for name, value in (constants | dict.fromkeys(("HF_HUB_DISABLE_XET", "HF_HUB_DISABLE_TELEMETRY"), True)).items():
         monkeypatch.setattr(huggingface_hub.constants, name, value)

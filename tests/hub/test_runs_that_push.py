@@ -5,7 +5,7 @@ import re
 
 import pytest
 import yaml
-from hub_server import USER, Fault
+from hub_server import USER
 from huggingface_hub import ModelCard
 from shared import RUN_FILES, error_line
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, Trainer, TrainingArguments
@@ -35,11 +35,11 @@ def test_a_run_that_pushes_leaves_the_same_repository(server, succeed, tmp_path)
 
 def test_a_run_keeps_its_record_if_the_push_fails(server, run, succeed, tmp_path):
     folder = tmp_path / "trained"
-    server.faults.append(Fault("POST", "/commit/", 500))
+    server.refuses = True
     status, out, err = run("train-classifier", "--output_dir", folder, *QUICK, *PUSH)
     assert status == 2 and "test accuracy" in out
     assert "500" in error_line("train-classifier", err)
-    server.faults.clear()
+    server.refuses = False
     succeed("push-to-hub", folder, "--repo_id", REPO)
     assert in_repository(server) == contents(folder)
 

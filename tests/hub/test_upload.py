@@ -4,11 +4,10 @@ import re
 import shutil
 
 import pytest
-from hub_server import USER, Fault
-from huggingface_hub.errors import HTTPError
+from hub_server import USER
 from shared import RUN_FILES
 
-from hf_vanilla_transformer.hub import repository_files, upload
+from hf_vanilla_transformer.hub import repository_files
 from hub.repository import REPO, UNLISTED, contents, edit, in_repository
 
 
@@ -93,7 +92,6 @@ def test_a_second_vocabulary_is_uploaded(server, succeed, refused, folder):
         ("curves.png", None, "curves.png missing"),
         ("model.safetensors", b"cut off", "no model can be read"),
         ("tokenizer.json", b"{", "no tokenizer can be read"),
-        ("recipe.yaml", b"", "recipe.yaml"),
         ("README.md", b"---\na: [\n---\n", "README.md"),
     ],
 )
@@ -117,18 +115,3 @@ def test_a_taken_name_is_refused(server, refused, folder):
     server.create(f"{USER}/public")
     assert "public" in refused("push-to-hub", folder, "--repo_id", f"{USER}/public", "--private")
     assert all(len(server.titles(repo)) == 1 for repo in server.repositories)
-
-
-@pytest.mark.parametrize(("method", "path"), [("PUT", "/lfs/"), ("POST", "/commit/")])
-def test_a_second_upload_completes_the_first(server, folder, method, path):
-    """The server hangs up in the middle of a request."""
-    server.faults.append(Fault(method, path))
-    with pytest.raises((OSError, RuntimeError, HTTPError)):
-        upload(folder, REPO)
-    assert len(server.titles(REPO)) == 1
-    server.faults.clear()
-    server.requests.clear()
-    upload(folder, REPO)
-    assert in_repository(server) == contents(folder)
-    # Weights that have arrived are not sent again.
-    assert sum(method == "PUT" for method, _ in server.requests) == (path == "/lfs/")

@@ -6,7 +6,6 @@ import sys
 import tarfile
 import zipfile
 
-import pytest
 import yaml
 from shared import ROOT
 
@@ -78,15 +77,3 @@ def test_workflows_name_models_and_targets_that_are_there():
     models = yaml.safe_load((ROOT / ".github" / "workflows" / "models.yml").read_text())
     listed = models["jobs"]["upload"]["strategy"]["matrix"]["model"]
     assert sorted(listed) == sorted(path.name for path in (ROOT / "model_cards").iterdir() if path.is_dir())
-
-
-@pytest.mark.parametrize("content", [None, "#!/bin/sh\nexit 127\n", "#!/bin/sh\necho not active >&2; exit 1\n"])
-def test_a_python_that_cannot_be_started_is_not_there(content, tmp_path, monkeypatch):
-    """As pyenv has them, of versions that are not active."""
-    if content is not None:
-        (tmp_path / "python9").write_text(content)
-        (tmp_path / "python9").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    (said,) = release_check.try_installed("python9", tmp_path / "a.whl", release_check.ReleaseArguments())
-    assert said == "a.whl, python9: not tried, there is no python9 that starts"
-    assert release_check.starts(sys.executable)

@@ -62,16 +62,8 @@ def test_pairs_can_be_an_object_too(tmp_path):
     assert vt.evaluate(run)["chrf"] == vt.evaluate(run, split="test")["chrf"] == expected["chrf"]
     assert vt.evaluate(run, data=pairs)["rows"] == 60 > vt.evaluate(run)["rows"]
     assert vt.Translator(run)(TEXTS[:2]) == vt.Translator(run.folder)(TEXTS[:2])
-    further = vt.train_translator(
-        model=run,
-        data=pairs,
-        source_column="de",
-        target_column="en",
-        max_steps=1,
-        report_to="none",
-        use_cpu=True,
-        output_dir=tmp_path / "further",
-    )
+    settings = {"source_column": "de", "target_column": "en", "max_steps": 1, "report_to": "none", "use_cpu": True}
+    further = vt.train_translator(model=run, data=pairs, output_dir=tmp_path / "further", **settings)
     assert read_json(tmp_path / "further" / "run.json")["parent_model"]["name"] == "run"
     assert load_engine(further).facts.target_vocab_size == len(further.target_tokenizer)
     assert AutoModelForSeq2SeqLM.from_pretrained(run).num_parameters() == run.model.num_parameters()
@@ -85,21 +77,19 @@ def test_pairs_can_be_an_object_too(tmp_path):
     ("settings", "message"),
     [
         ({"learning_rat": 1e-3}, "--learning_rat"),
-        ({"metric_for_best_model": "bleu"}, "--metric_for_best_model"),
         ({"problem_type": "regression", "label_smoothing_factor": 0.1}, "--label_smoothing_factor: only"),
-        ({"problem_type": "multi_label_classification", "label_smoothing_factor": 0.1}, "--label_smoothing_factor: o"),
         ({"data": pd.DataFrame({"a": [1]}), "text_column": "text"}, "no column 'text'"),
         ({"data": data_in("Dataset").with_transform(dict)}, "transform"),
     ],
 )
 def test_a_wrong_setting_is_an_exception_and_holds_nothing(settings, message, tmp_path):
-    with pytest.raises(DataError, match=message.replace("?", r"\?")):
-        given = {"recipe": "few-rows", "data": data_in("Dataset"), "output_dir": tmp_path / "run", **settings}
+    given = {"recipe": "few-rows", "data": data_in("Dataset"), "output_dir": tmp_path / "run", **settings}
+    with pytest.raises(DataError, match=message):
         vt.train_classifier(**given)
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("limit", [10_000, 20_000, 30_000, 45_000])
+@pytest.mark.parametrize("limit", [10_000, 45_000])
 def test_a_full_disk_is_named_by_the_runs_folder(limit, tmp_path):
     """Whatever was being written: weights, the optimizer's state, code that is copied."""
     with pytest.raises(OSError, match=str(tmp_path / "run")), files_of_at_most(limit):
@@ -134,14 +124,6 @@ def test_a_run_that_fails_leaves_no_lock_and_nothing_changed(error, tmp_path, mo
     assert not (tmp_path / "run").exists()
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == handlers
     assert vt.train_classifier("few-rows", **settings).metrics["best_step"] == 2
-
-
-def test_a_dry_run_measures_nothing(tmp_path, capsys):
-    settings = {"data": data_in("Dataset"), "text_column": "review", "output_dir": tmp_path / "run", **QUICK}
-    run = vt.train_classifier("few-rows", dry_run=True, **settings)
-    assert run.metrics == {} and not (tmp_path / "run").exists()
-    printed = capsys.readouterr().out
-    assert "rows: train 44, validation 8" in printed and "model: d_model 16" in printed
 
 
 def test_the_package_imports_nothing_until_a_name_is_used():

@@ -192,17 +192,15 @@ def test_batches_have_the_tokens_and_the_order_of_the_sampler(tmp_path, tokenize
     assert loaded == [dataset[batch]["input_ids"] for batch in batches]
 
 
-@pytest.mark.parametrize("setting", [{"split_batches": True}, {"dispatch_batches": True}, {"even_batches": False}])
-def test_a_token_budget_refuses_accelerates_other_batches(tmp_path, setting):
+def test_a_token_budget_refuses_accelerates_other_batches(tmp_path):
     """With two processes, they end in raw errors, or in processes that wait for one another."""
-    model, settings = VanillaTransformerForConditionalGeneration(tiny_config()), {"accelerator_config": setting}
-    with pytest.raises(DataError, match="--max_tokens"):
-        TokenBudgetTrainer(max_tokens=40, model=model, args=arguments(tmp_path, **settings))
-    TokenBudgetTrainer(max_tokens=None, model=model, args=arguments(tmp_path, **settings))
+    model = VanillaTransformerForConditionalGeneration(tiny_config())
+    for setting in ({"split_batches": True}, {"dispatch_batches": True}, {"even_batches": False}):
+        with pytest.raises(DataError, match="--max_tokens"):
+            TokenBudgetTrainer(max_tokens=40, model=model, args=arguments(tmp_path, accelerator_config=setting))
 
 
-@pytest.mark.parametrize("number", [-100.0, -99.0])
-@pytest.mark.parametrize("accumulation", [1, 2])
+@pytest.mark.parametrize(("number", "accumulation"), [(-100.0, 1), (-100.0, 2), (-99.0, 2)])
 def test_a_number_to_predict_may_be_minus_100(number, accumulation, tmp_path, tokenizer):
     """The loss of a step is the mean over its rows; -100 marks what is not predicted only among ids."""
     model = VanillaTransformerForSequenceClassification(tiny_config(num_labels=1, problem_type="regression"))
