@@ -76,18 +76,6 @@ def test_what_has_no_token_has_no_translation(succeed, translator):
         assert succeed("translate", "--model", translator, stdin=empty) == answers
 
 
-def test_a_text_at_the_limit_is_read_and_beyond_it_cut(run, translator):
-    tokenizer = AutoTokenizer.from_pretrained(translator)
-    fits = next(text for n in range(20) if len(tokenizer(text := " ".join("1" * n))["input_ids"]) == 10)
-    status, out, err = run("translate", "--model", translator, stdin=f"{fits}\n")
-    assert "cut" not in err and out.split("\n")[:-1] == list(expected_translations(translator, [fits], 1))
-
-    long = f"1\n{fits} 2 3\n{fits} 4\n"
-    status, out, err = run("translate", "--model", translator, stdin=long)
-    assert out.split("\n")[1:2] == list(expected_translations(translator, [f"{fits} 2 3"], 1))
-    assert err.endswith("translate: texts cut to the 10 tokens that the model reads: 2\n")
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -61,42 +61,16 @@ def test_an_exports_card_has_language_and_licence_of_its_model(model, tmp_path):
     assert metadata_of("user/model") == {"base_model": "user/model"}
 
 
-def test_an_export_with_other_numbers_leaves_nothing(model, monkeypatch, refuse_export):
-    right = ctranslate2_writer.set_translator
-
-    def wrong(spec, *arguments):
-        right(spec, *arguments)
-        spec.encoder.layer[1].ffn.linear_0.bias = spec.encoder.layer[1].ffn.linear_0.bias * 1.001
-
-    monkeypatch.setattr(ctranslate2_writer, "set_translator", wrong)
-    refuse_export(model, "does not agree with torch: numbers differ by up to")
+CHANGES = {
+    "head": lambda model: model.lm_head.weight.data.zero_(),
+    "layer": lambda model: model.model.encoder.layers[1].feed_forward.fc1.weight.data.mul_(0.999),
+    "end": lambda model: setattr(model.generation_config, "eos_token_id", 9),
+    "start": lambda model: setattr(model.generation_config, "decoder_start_token_id", 9),
+    "bias": lambda model: model.lm_head.bias.data.add_(torch.arange(29.0)),
+}
 
 
-def zero_head(model):
-    model.lm_head.weight.data.zero_()
-
-
-def halve_a_layer(model):
-    model.model.encoder.layers[1].feed_forward.fc1.weight.data *= 0.5
-
-
-def other_end(model):
-    model.generation_config.eos_token_id = 9
-
-
-def shorter(model):
-    model.generation_config.max_new_tokens = 2
-
-
-def other_start(model):
-    model.config.decoder_start_token_id = model.generation_config.decoder_start_token_id = 9
-
-
-def other_bias(model):
-    model.lm_head.bias.data += torch.arange(29.0)
-
-
-@pytest.mark.parametrize("change", [zero_head, halve_a_layer, other_end, shorter, other_start, other_bias])
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_writer_that_changes_the_model_is_found_out(change, model, monkeypatch, refuse_export):
     right = ctranslate2_writer.write
 
@@ -105,11 +79,7 @@ def test_a_writer_that_changes_the_model_is_found_out(change, model, monkeypatch
         right(network, *arguments)
 
     monkeypatch.setattr(ctranslate2_writer, "write", wrong)
-    if change is shorter:  # the record has what counts
-        export(model, output_dir=str(Path(model).parent / "export"), format="ctranslate2")
-        assert load_engine(str(Path(model).parent / "export")).facts == TorchEngine.load(model).facts
-    else:
-        refuse_export(model, "does not agree with torch: ")
+    refuse_export(model, "does not agree with torch: ")
 
 
 @pytest.mark.parametrize("form", FORMATS.values(), ids=lambda form: form.name)
@@ -177,17 +147,3 @@ def test_models_that_cannot_be_exported_are_refused(tmp_path, refuse_export):
     random_model(tiny_config(vocab_size=400)).save_pretrained(tmp_path / "slow")
     ByT5Tokenizer().save_pretrained(tmp_path / "slow")
     refuse_export(str(tmp_path / "slow"), "its tokenizer is not a fast one")
-
-
-def test_a_missing_extra_is_named_with_its_command(model, tmp_path, monkeypatch, refused):
-    export(model, output_dir=str(tmp_path / "export"), format="ctranslate2")
-    monkeypatch.setitem(sys.modules, "ctranslate2", None)
-    for name in [name for name in sys.modules if name.startswith("ctranslate2.")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(sys.modules, "hf_vanilla_transformer.exports.ctranslate2_writer", raising=False)
-    for words in (
-        ["export", "--model", model, "--format", "ctranslate2", "--output_dir", tmp_path / "other"],
-        ["translate", "--model", tmp_path / "export"],
-    ):
-        said = refused(*words, stdin="x")
-        assert said.endswith("ctranslate2 is not installed: pip install 'hf-vanilla-transformer[ctranslate2]'")
