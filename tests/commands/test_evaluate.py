@@ -155,20 +155,6 @@ def test_a_translator_is_measured_by_its_translations(succeed, refused, corpus, 
     assert "--test_prefix" in refused("evaluate", *flags, "--test_prefix", "test")  # a table has no prefixes
 
 
-def test_an_exported_classifier_is_measured_as_its_model(succeed, trained, tmp_path):
-    pytest.importorskip("ctranslate2", reason="the extra [ctranslate2] is not installed")
-    reports = {}
-    for quantize in (None, "int8"):
-        folder = tmp_path / f"{quantize}"
-        export(str(trained), output_dir=str(folder), format="ctranslate2", quantize=quantize)
-        succeed("evaluate", "--model", folder, "--output_dir", tmp_path / f"{quantize}-run")
-        reports[quantize] = read_json(tmp_path / f"{quantize}-run" / "evaluation.json")
-    expected = read_json(trained / "metrics.json")["test"]
-    agree(reports[None], {name: value for name, value in expected.items() if name != "baseline"})
-    assert reports["int8"]["precision"] == "int8" and reports["int8"]["rows"] == expected["rows"]
-    assert reports["int8"]["accuracy"] == pytest.approx(expected["accuracy"], abs=0.05)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

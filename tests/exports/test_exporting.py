@@ -3,7 +3,6 @@
 import json
 import sys
 from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -11,16 +10,16 @@ import pytest
 import torch
 import yaml
 from huggingface_hub import ModelCard
-from shared import ROOT, files_of_at_most, read_json, tiny_config
+from shared import files_of_at_most, read_json, tiny_config
 from transformers import ByT5Tokenizer
 
 from exports.models import random_model, save
-from hf_vanilla_transformer import VanillaTransformerModel, __main__
+from hf_vanilla_transformer import VanillaTransformerModel
 from hf_vanilla_transformer.exports import comparison, export, exporting
 from hf_vanilla_transformer.exports.exporting import metadata_of
 from hf_vanilla_transformer.inference import load_engine
 from hf_vanilla_transformer.inference.torch_engine import TorchEngine
-from hf_vanilla_transformer.tasks import FORMATS, TASKS
+from hf_vanilla_transformer.tasks import FORMATS
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
@@ -80,20 +79,6 @@ def test_a_writer_that_changes_the_model_is_found_out(change, model, monkeypatch
 
     monkeypatch.setattr(ctranslate2_writer, "write", wrong)
     refuse_export(model, "does not agree with torch: ")
-
-
-@pytest.mark.parametrize("form", FORMATS.values(), ids=lambda form: form.name)
-def test_a_format_has_its_modules_and_programs(form, capsys):
-    """And its name in the help."""
-    package = "hf_vanilla_transformer"
-    assert find_spec(f"{package}.exports.{form.writer}"), f"{form.name}: exports/{form.writer}.py is missing"
-    module, name = form.engine.split(".")
-    file = ROOT / package / "inference" / f"{module}.py"
-    assert file.is_file() and f"class {name}(Engine)" in file.read_text(), f"{form.name}: {form.engine} is missing"
-    for task in form.tasks:
-        assert task in TASKS and (ROOT / package / "exports" / "programs" / f"{form.name}-{task}.py.jinja").is_file()
-    __main__.main(["--help"])
-    assert form.title in capsys.readouterr().out
 
 
 def test_an_export_with_another_search_leaves_nothing(model, monkeypatch, refuse_export):
