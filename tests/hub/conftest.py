@@ -8,8 +8,7 @@ import huggingface_hub
 import pytest
 from hub_server import TOKEN, HubServer
 
-from hf_vanilla_transformer.commands import train_classifier
-from hub.repository import QUICK, UNLISTED
+from hub.repository import UNLISTED
 
 
 @pytest.fixture(scope="session")
@@ -53,18 +52,10 @@ def server(hub, monkeypatch):
     assert not hub.unknown
 
 
-@pytest.fixture(scope="session")
-def run_folder(tmp_path_factory) -> Path:
-    """A run's folder as the command leaves it."""
-    folder = tmp_path_factory.mktemp("runs") / "tiny"
-    train_classifier.main(["--output_dir", str(folder), *QUICK, "--license", "apache-2.0"])
-    return folder
-
-
 @pytest.fixture
-def folder(run_folder, tmp_path) -> Path:
+def folder(trained, tmp_path) -> Path:
     """The test's own copy of the run's folder, with `UNLISTED`."""
-    folder = shutil.copytree(run_folder, tmp_path / "tiny")
+    folder = shutil.copytree(trained, tmp_path / "tiny", ignore=shutil.ignore_patterns("checkpoint-*"))
     (folder / "sub" / "checkpoint-2").mkdir(parents=True)
     for file in UNLISTED:
         (folder / file).parent.mkdir(exist_ok=True)

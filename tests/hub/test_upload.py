@@ -64,7 +64,7 @@ def test_the_repository_is_the_folder(server, succeed, folder):
     out = succeed("push-to-hub", folder, "--repo_id", REPO)
     assert in_repository(server) == contents(folder)
     card = (folder / "README.md").read_text()
-    assert f'model="{REPO}"' in card and card.replace(REPO, "tiny") == before
+    assert f'model="{REPO}"' in card and card.replace(REPO, "sample") == before
     repository = server.repositories[REPO]
     assert out.strip().endswith(f"/{REPO}/commit/{repository.branches['main']}")
     assert not repository.private and len(server.titles(REPO)) == 2
@@ -103,9 +103,9 @@ def test_a_folder_that_is_not_complete_is_refused(folder, file, content, message
         repository_files(folder)
 
 
-def test_without_a_token_nothing_is_asked(server, refused, run_folder, monkeypatch):
+def test_without_a_token_nothing_is_asked(server, refused, trained, monkeypatch):
     monkeypatch.delenv("HF_TOKEN")
-    assert "`hf auth login`" in refused("push-to-hub", run_folder, "--repo_id", REPO)
+    assert "`hf auth login`" in refused("push-to-hub", trained, "--repo_id", REPO)
     assert not server.requests
 
 

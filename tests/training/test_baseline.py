@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from datasets import Dataset, DatasetDict
 from scipy.stats import binomtest
+from shared import TINY_RUN
 
 import hf_vanilla_transformer as vt
 from hf_vanilla_transformer.tasks import MULTI, REGRESSION, SINGLE
@@ -14,8 +15,6 @@ from hf_vanilla_transformer.training import baseline
 from hf_vanilla_transformer.training.baseline import measure_baseline
 
 
-QUICK = {"max_steps": 2, "report_to": "none", "disable_tqdm": True, "use_cpu": True, "vocab_size": 40}
-QUICK |= {"config": {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16}}
 ROWS = {"train": 120, "validation": 40, "test": 60}
 
 
@@ -121,7 +120,7 @@ def test_a_run_prints_and_records_it(tmp_path, capsys):
     for split, rows in data.items():
         labels = [["나쁨", "좋음"][label] for label in tokenized[split]["labels"]]
         rows.add_column("label", labels).to_csv(tmp_path / "data" / f"{split}.csv")
-    settings = {"data": tmp_path / "data", "text_column": "text", **QUICK}
+    settings = {"data": tmp_path / "data", "text_column": "text", **TINY_RUN}
     run = vt.train_classifier("few-rows", output_dir=tmp_path / "run", **settings)
     record = run.metrics["test"]["baseline"]
     line = f"; a linear model of character n-grams, fit to 120 texts: {record['accuracy']:.4f} (p = "
