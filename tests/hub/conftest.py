@@ -58,7 +58,7 @@ def hub(monkeypatch) -> Hub:
 @pytest.fixture
 def folder(trained, tmp_path) -> Path:
     """The test's own copy of the run's folder, with `UNLISTED`."""
-    folder = shutil.copytree(trained, tmp_path / "tiny", ignore=shutil.ignore_patterns("checkpoint-*"))
+    folder = shutil.copytree(trained, tmp_path / "sample", ignore=shutil.ignore_patterns("checkpoint-*"))
     (folder / "sub" / "checkpoint-2").mkdir(parents=True)
     for file in UNLISTED:
         (folder / file).parent.mkdir(exist_ok=True)

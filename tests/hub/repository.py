@@ -9,7 +9,7 @@ from hf_vanilla_transformer.hub.record import read_file, recipe_text, save_json
 from hf_vanilla_transformer.hub.upload import repository_files
 
 
-REPO = "kim/tiny"
+REPO = "kim/sample"
 QUICK = ["--data", "sample", "--max_steps", "2", "--eval_strategy", "epoch", "--save_strategy", "no"]
 QUICK += ["--vocab_size", "1500", *QUIET, *TINY]
 # Files in a run's folder that must not be uploaded.

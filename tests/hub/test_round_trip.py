@@ -13,6 +13,7 @@ from hub.repository import REPO
 
 
 TEXTS = ["정말 재미있고 감동적인 영화", "지루하고 유치했다"]
+COMMIT = "a" * 40
 STRANGER = """
 import importlib.util, json, sys, torch
 from huggingface_hub import ModelCard
@@ -39,8 +40,9 @@ def test_a_pushed_folder_comes_back_without_the_package(hub, succeed, folder, tm
     succeed("push-to-hub", folder, "--repo_id", REPO)
     # As `huggingface_hub` keeps a repository that it has downloaded.
     cached = tmp_path / "stranger" / "hub" / f"models--{REPO.replace('/', '--')}"
-    for name, content in {"refs/main": b"sha", **hub.branches[REPO, "main"]}.items():
-        file = cached / name if name == "refs/main" else cached / "snapshots" / "sha" / name
+    files = {f"snapshots/{COMMIT}/{name}": content for name, content in hub.branches[REPO, "main"].items()}
+    for name, content in {"refs/main": COMMIT.encode(), **files}.items():
+        file = cached / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "PYTHON"))}
