@@ -99,6 +99,11 @@ TWO_STEPS = ["--max_steps", "2", "--save_strategy", "no", "--eval_strategy", "ep
 TWO_STEPS += ["--load_best_model_at_end", "false"]
 
 
+# The same for `train_classifier` and `train_translator`.
+TINY_RUN = {"max_steps": 2, "report_to": "none", "disable_tqdm": True, "use_cpu": True, "vocab_size": 40}
+TINY_RUN |= {"config": json.loads(TINY_TRANSLATOR[1])}
+
+
 # Plain text with a vocabulary of ten syllables.
 LINES = [" ".join("가나다라마바사아자차"[digit] for digit in map(int, str(7**number))) for number in range(60)]
 

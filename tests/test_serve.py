@@ -19,19 +19,7 @@ from hf_vanilla_transformer import Classifier, export
 
 
 PAGE = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
-TEXTS = [
-    "재미있다",
-    "정말 지루했다 " * 90,
-    "",
-    "  \n",
-    "\u200b",
-    "a\x00b",
-    "😀",
-    "\u202eabc",
-    "x\u2028y",
-    '"\\',
-    "ㅋ" * 2000,
-]
+TEXTS = ["재미있다", "정말 지루했다 " * 90, "", "\u200b", "a\x00b", "😀", "\u202eabc", "x\u2028y", '"\\', "ㅋ" * 2000]
 
 
 @pytest.fixture(scope="module")

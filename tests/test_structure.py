@@ -1,7 +1,6 @@
 """The house: imports point one way, flags are read in one place."""
 
 import ast
-import importlib
 import re
 from pathlib import Path
 
@@ -64,23 +63,6 @@ def test_imports_point_one_way(module):
     """Hub files <- data <- inference <- hub <- training <- exports <- commands; see CONTRIBUTING.md."""
     wing = module.with_suffix("").parts[0]
     assert imported(module) <= {wing, *ALLOWED[wing], *([] if wing in HUB_FILES else ["errors"])}
-
-
-@pytest.mark.parametrize(
-    ("module", "names"),
-    {
-        "data": ["encode", "load_labelled_text", "load_parallel_text"],
-        "hub": ["RecordCallback", "upload"],
-        "inference": ["Classifier", "Translator", "load_engine"],
-        "inference.folder": ["load_model", "load_tokenizer"],
-        "training": ["ResumableTrainer", "noam_peak"],
-        "tokenizer": ["import_sentencepiece", "train_tokenizer"],
-        "evaluation.metrics": ["compute_metrics"],
-    }.items(),
-)
-def test_documented_import_paths_stay(module, names):
-    module = importlib.import_module(f"hf_vanilla_transformer.{module}")
-    assert all(callable(getattr(module, name)) for name in names)
 
 
 # `settings/reading.py` types and checks settings as transformers' own parser does.

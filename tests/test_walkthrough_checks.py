@@ -91,13 +91,6 @@ def test_each_blank_has_its_properties(checks):
     assert own - {"my_name"} == set(checks.PROPERTIES)
 
 
-def test_a_blank_is_not_written_yet(checks, notebook):
-    make_notebooks = importlib.import_module("make_notebooks")
-    for name in checks.PROPERTIES:
-        sentence = notebook.told(make_notebooks.stub(source(checks, name)), f"check({name})")
-        assert "not written yet" in sentence or "아직 쓰지 않았습니다" in sentence
-
-
 def test_what_an_answer_needs_is_kept_from_whichever_cell(checks, notebook, capsys):
     cells = (
         "x = 'a local variable of the answers has this name, too'",

@@ -216,6 +216,8 @@ def main() -> None:
             sys.exit(status)
     cards = sorted(path for path in (ROOT / "model_cards").iterdir() if path.is_dir())
     page_command.main(["--model", *map(str, cards), "--output_dir", str(site / "page")])
+    beside = {"models": [card.name for card in cards], "home": ".."}  # its chapters are the site's
+    (site / "page" / "page.json").write_text(json.dumps(beside))
     if dead := dead_addresses(site):
         sys.exit("dead links:\n" + "\n".join(dead))
     print(site / "index.html")

@@ -1,8 +1,6 @@
 # %% [markdown]
 # # 0. 왜 Transformer인가
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/00_why_transformer.ipynb)
-#
 # 이 연재에서는 논문 ["Attention Is All You Need"](https://arxiv.org/abs/1706.03762)(Vaswani et al. 2017)의
 # Transformer를 처음부터 한 셀씩 만들어 봅니다. 이 장에서는 이 모델이 왜 나왔는지 알아보고, 앞으로 사용할 PyTorch의
 # 연산을 익힙니다. 파이썬을 안다면 충분합니다.
@@ -14,18 +12,12 @@
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title 준비: 실행하고 넘어가세요
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # 저장소와 한글 글꼴을 내려받습니다
-    subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    os.chdir("hf_vanilla_transformer")
-    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
 sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
-import chapter  # 없다면 저장소를 받아 그 안에서 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer
+import chapter  # 없다면 저장소를 받아 그 안에서 여세요
 
 
 # %matplotlib inline

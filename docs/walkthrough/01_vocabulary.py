@@ -1,8 +1,6 @@
 # %% [markdown]
 # # 1. 어휘
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/01_vocabulary.ipynb)
-#
 # 이 장부터 Transformer를 한 조각씩 만듭니다.
 # Transformer는 글을 읽는 **인코더**(encoder)와 답을 쓰는 **디코더**(decoder)로 이루어집니다.
 # 셀을 위에서부터 차례로 실행하세요. 빈 셀이 나오면 직접 채우고, 그 아래의 `check(...)`로 확인합니다.
@@ -14,18 +12,12 @@
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title 준비: 실행하고 넘어가세요
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # 저장소와 한글 글꼴을 내려받습니다
-    subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    os.chdir("hf_vanilla_transformer")
-    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
 sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
-import chapter  # 없다면 저장소를 받아 그 안에서 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer
+import chapter  # 없다면 저장소를 받아 그 안에서 여세요
 
 
 # %matplotlib inline

@@ -1,26 +1,18 @@
 # %% [markdown]
 # # 3. 어텐션
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/03_attention.ipynb)
-#
 # 2장까지 토큰은 저마다 벡터 하나를 가졌습니다. 하지만 서로를 아직 모릅니다.
 # '배가 아프다'의 '배'와 '배를 탔다'의 '배'는 임베딩이 같습니다. 뜻은 옆에 있는 단어가 정합니다.
 # **어텐션**(attention)은 토큰이 다른 토큰을 보고 필요한 것을 가져오는 계산입니다.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title 준비: 실행하고 넘어가세요
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # 저장소와 한글 글꼴을 내려받습니다
-    subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    os.chdir("hf_vanilla_transformer")
-    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
 sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
-import chapter  # 없다면 저장소를 받아 그 안에서 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer
+import chapter  # 없다면 저장소를 받아 그 안에서 여세요
 
 
 # %matplotlib inline

@@ -1,26 +1,18 @@
 # %% [markdown]
 # # 4. 멀티헤드와 피드포워드
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/04_multi_head_and_feed_forward.ipynb)
-#
 # 3장의 어텐션은 문장을 한 가지 관점에서만 보았습니다. 하지만 문장에는 살펴볼 것이 많습니다.
 # 누가 했는지, 무엇을 꾸미는지, 부정하는 단어가 있는지. 그래서 Transformer는 어텐션을 여러 개로 나눕니다.
 # 하나하나를 **헤드**(head)라고 합니다.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title 준비: 실행하고 넘어가세요
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # 저장소와 한글 글꼴을 내려받습니다
-    subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    os.chdir("hf_vanilla_transformer")
-    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
 sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
-import chapter  # 없다면 저장소를 받아 그 안에서 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer
+import chapter  # 없다면 저장소를 받아 그 안에서 여세요
 
 
 # %matplotlib inline

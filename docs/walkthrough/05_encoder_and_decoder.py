@@ -1,25 +1,17 @@
 # %% [markdown]
 # # 5. 인코더와 디코더
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/05_encoder_and_decoder.ipynb)
-#
 # 4장까지 임베딩, 위치, 멀티헤드 어텐션, 피드포워드를 만들었습니다. 이 장에서는 이것들을 쌓아 모델을 완성하고,
 # 학습된 가중치를 넣어 **내가 만든 모델로 번역까지** 해 봅니다.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title 준비: 실행하고 넘어가세요
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # 저장소와 한글 글꼴을 내려받습니다
-    subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    os.chdir("hf_vanilla_transformer")
-    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
 sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
-import chapter  # 없다면 저장소를 받아 그 안에서 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer
+import chapter  # 없다면 저장소를 받아 그 안에서 여세요
 
 
 # %matplotlib inline

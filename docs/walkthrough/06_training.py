@@ -1,8 +1,6 @@
 # %% [markdown]
 # # 6. 학습
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/06_training.ipynb)
-#
 # 5장의 모델은 남이 학습해 둔 가중치로 번역했습니다. 새로 만든 모델은 가중치가 난수라서 아무것도 모릅니다.
 # 이 장에서는 **내가 만든 `Transformer`**를 처음부터 **학습**(training)시킵니다.
 # 과제는 가장 간단한 것, 입력받은 숫자를 그대로 내보내는 **복사**입니다.
@@ -10,18 +8,12 @@
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title 준비: 실행하고 넘어가세요
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # 저장소와 한글 글꼴을 내려받습니다
-    subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    os.chdir("hf_vanilla_transformer")
-    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
 sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
-import chapter  # 없다면 저장소를 받아 그 안에서 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer
+import chapter  # 없다면 저장소를 받아 그 안에서 여세요
 
 
 # %matplotlib inline

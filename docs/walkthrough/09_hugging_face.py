@@ -1,26 +1,18 @@
 # %% [markdown]
 # # 9. Hugging Face로
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/09_hugging_face.ipynb)
-#
 # 8장까지 모델을 만들고, 학습하고, 사용해 보았습니다. 혼자 사용할 모델이라면 여기서 끝내도 됩니다.
 # 이 장에서는 다른 사람도 사용할 수 있게 합니다. 저장하고, 불러오고, 다시 학습하고, 올리는 일은 Hugging Face의
 # transformers가 정해 둔 방식을 따릅니다. 그러면 이 모델을 처음 보는 사람도 늘 하던 대로 사용할 수 있습니다.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title 준비: 실행하고 넘어가세요
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # 저장소와 한글 글꼴을 내려받습니다
-    subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    os.chdir("hf_vanilla_transformer")
-    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
 sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
-import chapter  # 없다면 저장소를 받아 그 안에서 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer
+import chapter  # 없다면 저장소를 받아 그 안에서 여세요
 
 
 # %matplotlib inline
@@ -30,7 +22,9 @@ MODELS, RUNS = chapter.begin("ko")  # 학습된 모델의 폴더, 내가 만든 
 import contextlib
 import io
 import json
+import os
 import re
+import subprocess
 import tempfile
 
 import drawings

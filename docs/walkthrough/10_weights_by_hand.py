@@ -1,8 +1,6 @@
 # %% [markdown]
 # # 10. 손으로 정하는 가중치
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/10_weights_by_hand.ipynb)
-#
 # 6장에서는 300스텝을 학습해 복사하는 모델을 얻었습니다. 그 모델의 가중치를 들여다보아도 왜 그런 수가 되었는지는 알기
 # 어렵습니다. 이 짧은 장에서는 거꾸로 합니다. **학습을 한 번도 하지 않고** 내가 만든 `Transformer`의 가중치를 손으로
 # 정해, 복사하고, 밀고, 뒤집게 합니다. 2장에서 미루어 둔 두 물음에도 답할 수 있습니다. 위치는 왜 사인 *과*
@@ -10,18 +8,12 @@
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title 준비: 실행하고 넘어가세요
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # 저장소와 한글 글꼴을 내려받습니다
-    subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    os.chdir("hf_vanilla_transformer")
-    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
 sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
-import chapter  # 없다면 저장소를 받아 그 안에서 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer
+import chapter  # 없다면 저장소를 받아 그 안에서 여세요
 
 
 # %matplotlib inline

@@ -16,6 +16,7 @@ import re
 import sys
 import tempfile
 import tokenize
+import tomllib
 from pathlib import Path
 
 import drawings
@@ -26,6 +27,8 @@ from nbformat.v4 import new_code_cell
 
 
 HERE = Path(__file__).resolve().parent
+PROJECT = tomllib.loads((HERE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+REPOSITORY = PROJECT["urls"]["Repository"]
 SOURCES = "[0-9]*.py"
 FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
 HEADS = {
@@ -38,6 +41,13 @@ from collections import Counter
 
 import torch
 from torch import nn"""
+
+# What the set-up does in Colab first.
+COLAB = """if "google.colab" in sys.modules and not Path("model_cards").is_dir():
+    !git clone -q {}
+    %cd -q hf_vanilla_transformer
+    !pip install -q '.[train]' && apt-get install -qq fonts-nanum
+"""
 
 
 def sources() -> list[Path]:
@@ -55,10 +65,17 @@ def has_tag(cell: NotebookNode, *tags: str) -> bool:
 
 def notebook(source: Path) -> NotebookNode:
     """The solved edition's cells, without outputs. Ids and metadata are the same each time and everywhere."""
-    return as_notebook(jupytext.read(source).cells)
+    return as_notebook(source, jupytext.read(source).cells)
 
 
-def as_notebook(cells: list[NotebookNode]) -> NotebookNode:
+def as_notebook(source: Path, cells: list[NotebookNode]) -> NotebookNode:
+    if "/OWNER/" not in REPOSITORY:  # once it has an address, Colab opens the reader's edition
+        file = f"{source.parent.relative_to(HERE.parents[1]).as_posix()}/blanks/{source.stem}.ipynb"
+        colab = "https://colab.research.google.com"
+        address = f"{colab}/github/{REPOSITORY.removeprefix('https://github.com/')}/blob/main/{file}"
+        badge = f"[![Open in Colab]({colab}/assets/colab-badge.svg)]({address})"
+        cells[0].source = cells[0].source.replace("\n\n", f"\n\n{badge}\n\n", 1)
+        cells[1].source = cells[1].source.replace("sys.path", f"{COLAB.format(REPOSITORY)}sys.path", 1)
     made = NotebookNode(cells=cells, nbformat=4, nbformat_minor=5)
     made.metadata = NotebookNode(
         kernelspec={"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -86,7 +103,7 @@ def blanks(source: Path) -> NotebookNode:
         elif cell.cell_type == "markdown":
             cell.source = re.sub(r"\]\((?!https?://|#|\d\d_\w+\.ipynb)([^)]+)\)", r"](../\1)", cell.source)
         cells.append(cell)
-    return as_notebook([*cells, *([answer] if answer is not None else [])])
+    return as_notebook(source, [*cells, *([answer] if answer is not None else [])])
 
 
 def stub(source: str) -> str:

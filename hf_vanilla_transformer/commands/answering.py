@@ -194,7 +194,8 @@ def answer_texts(
     if arguments.output is not None:
         print(f"{arguments.output}: {texts_read:,} texts{f', {blank:,} of them blank' if blank else ''}")
     if model.number_cut:
-        print_line(f"texts cut to the {model.max_length} tokens that the model reads: {model.number_cut:,}")
+        say = print_line if arguments.output is None else print
+        say(f"texts cut to the {model.max_length} tokens that the model reads: {model.number_cut:,}")
 
 
 @contextmanager

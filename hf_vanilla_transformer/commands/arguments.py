@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, fields
+from logging import basicConfig
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,8 @@ def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(main)
     def wrapped(argv: Sequence[str] | None = None) -> None:
         logging.disable_progress_bar()  # of weights that are loaded: one bar is enough
+        if not main.__module__.endswith((".predict", ".translate")):  # their standard output has nothing but answers
+            basicConfig(format="%(message)s", stream=sys.stdout)
         try:
             main(argv)
             print(end="", flush=True)

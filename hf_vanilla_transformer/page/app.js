@@ -2,22 +2,12 @@
 /* The page: opens a model, answers what is typed, shows one panel of it. */
 
 import { Model } from "./client.js";
-import { bestOf, button, hideHint, make, percent, readColours } from "./draw.js";
+import { bestOf, button, hideHint, make, number, percent, readColours } from "./draw.js";
 import { renderPanel } from "./frame.js";
-import attentions from "./panels/attentions.js";
-import classifier from "./panels/classifier.js";
-import decoding from "./panels/decoding.js";
-import experiments from "./panels/experiments.js";
-import head from "./panels/head.js";
-import layers from "./panels/layers.js";
-import lens from "./panels/lens.js";
 import map, { drawMap } from "./panels/map.js";
-import questions from "./panels/questions.js";
-import text from "./panels/text.js";
-import training from "./panels/training.js";
 import { EXAMPLES, LABELS, WORDS } from "./words.js";
 
-const PANELS = [map, text, head, attentions, layers, decoding, lens, classifier, experiments, questions, training];
+const PANELS = ["map", "text", "head", "attentions", "layers", "decoding", "lens", "classifier", "experiments", "training"];
 const get = (selector) => document.querySelector(selector);
 const input = get("#input");
 const parameters = new URLSearchParams(location.search);
@@ -64,22 +54,17 @@ async function open(filesOrUrl, name) {
   }
 }
 
-/** In which language the model reads: the one of whose sentences it is surest. */
+/** In which language the model reads: the one of whose first sentence it is surest. */
 async function languageOf(model) {
-  const all = Object.entries(EXAMPLES[model.task]);
-  const scores = [];
-  for (const [language, sentences] of all) {
-    let score = 0;
-    for (const sentence of sentences.slice(0, 1)) {
-      const { ids, pieces } = await model.encodeText(sentence);
-      score -= ids.length / sentence.length + 100 * pieces.filter((piece) => /unk/i.test(piece)).length;
-      if (model.task !== "translation" || score < -50) continue;
-      const answer = await model.translate(sentence, { beams: 1, maxLength: 8 });
-      score += (10 * answer.score) / answer.ids.length;
-    }
-    scores.push([score, language]);
+  const scores = {};
+  for (const [language, [sentence]] of Object.entries(EXAMPLES[model.task])) {
+    const { ids, pieces } = await model.encodeText(sentence);
+    scores[language] = -ids.length / sentence.length - 100 * pieces.filter((piece) => /unk/i.test(piece)).length;
+    if (model.task !== "translation" || scores[language] < -50) continue;
+    const answer = await model.translate(sentence, { beams: 1, maxLength: 8 });
+    scores[language] += (10 * answer.score) / answer.ids.length;
   }
-  return scores.sort((a, b) => b[0] - a[0])[0][1];
+  return Object.keys(scores).sort((a, b) => scores[b] - scores[a])[0];
 }
 
 function fail(error) {
@@ -164,27 +149,46 @@ const labelOf = (place) => {
   return new Map(Object.entries(LABELS)).get(own)?.[page.language === "ko" ? 0 : 1] ?? own;
 };
 
+/** A classifier's answer, {label, value}: the likeliest label, all above one half, or all numbers of a regression. */
+function answersOf({ probabilities }) {
+  const kind = kindOf(page.model.config);
+  const all = [...probabilities.keys()];
+  const several = { multi_label_classification: all.filter((place) => probabilities[place] > 0.5), regression: all };
+  const places = several[kind] ?? [bestOf(probabilities)];
+  return places.map((place) => ({ label: labelOf(place), value: valueOf(probabilities[place]) }));
+}
+
+const kindOf = (config) => config.problem_type ?? "single_label_classification";
+const valueOf = (value) => (kindOf(page.model.config) === "regression" ? number(value) : percent(value));
+
+/** An answer as a text: a translation, labels, or the numbers of a regression. */
+function outcome(run) {
+  if (page.model.task === "translation") return run.text || "∅";
+  const part = kindOf(page.model.config) === "regression" ? "value" : "label";
+  return answersOf(run).map((one) => one[part]).join(", ") || "∅";
+}
+
 function showAnswer() {
   const { run, model } = page;
   if (!run) return get(".answer").replaceChildren(w("empty"));
-  const cut = run.source.isCut ? [make("small", { text: w("cut", { count: run.source.ids.length }) })] : [];
-  if (model.task === "translation") return get(".answer").replaceChildren("→", make("strong", { text: run.text || "∅" }), ...cut);
-  const best = bestOf(run.probabilities);
-  const share = make("span", { text: percent(run.probabilities[best]) });
-  get(".answer").replaceChildren("→", make("strong", { text: labelOf(best) }), share, ...cut);
+  const isLabelled = model.task !== "translation" && kindOf(model.config) !== "regression";
+  const values = isLabelled ? answersOf(run).map(({ value }) => value).join(", ") : "";
+  const cut = run.source.isCut && make("small", { text: w("cut", { count: run.source.ids.length }) });
+  const parts = ["→", make("strong", { text: outcome(run) }), values && make("span", { text: values }), cut];
+  return get(".answer").replaceChildren(...parts.filter(Boolean));
 }
 
 /* Showing */
 
-const current = () => PANELS.find(({ id }) => `#${id}` === location.hash) ?? map;
+const current = () => PANELS.find((id) => `#${id}` === location.hash) ?? "map";
 
-function contextOf(panel) {
-  const { model, run, language, depth, guesses, startPiece, examples, chapters } = page;
+function contextOf(id) {
+  const { model, run, language, depth, guesses, startPiece, examples, home } = page;
   return {
     ...{ model, config: model.config, task: model.task, run, w, language, depth, guesses, startPiece, examples },
-    ...{ panels: PANELS, labelOf, choose, chapters },
+    ...{ panels: PANELS, kind: kindOf(model.config), labelOf, valueOf, outcome, choose, home },
     others: Array.from(get(".models select").options, ({ value }) => value).filter((name) => !name.endsWith(page.name)),
-    state: (page.states[panel.id] ??= {}),
+    state: (page.states[id] ??= {}),
     answer: (words, options) => runOf(words ?? input.value, options),
     go: (id, state) => {
       if (state) Object.assign((page.states[id] ??= {}), state);
@@ -210,18 +214,21 @@ function keepFocus(root, change) {
   if (place >= 0) all()[place]?.focus({ preventScroll: true });
 }
 
-function show() {
+async function show() {
   hideHint();
   readColours();
   if (!page.model) return get("#panel .drop progress") || showStart();
   showAnswer();
-  const [panel, root, side] = [current(), get("#panel"), get("#side")];
-  document.title = `${w(`${panel.id}.title`)} · ${page.name} · Transformer`;
-  side.hidden = panel === map || !page.run;
+  const id = current();
+  const panel = id === "map" ? map : (await import(`./panels/${id}.js`)).default;
+  if (id !== current() || !page.model) return; // gone on meanwhile
+  const [root, side] = [get("#panel"), get("#side")];
+  document.title = `${w(`${id}.title`)} · ${page.name} · Transformer`;
+  side.hidden = id === "map" || !page.run;
   if (!page.run) return root.replaceChildren(make("p", { className: "notice", text: w("empty") }));
-  const context = contextOf(panel);
+  const context = contextOf(id);
   keepFocus(root, () => renderPanel(root, panel, context));
-  if (!side.hidden) keepFocus(side, () => side.replaceChildren(drawMap(context, { here: panel.id })));
+  if (!side.hidden) keepFocus(side, () => side.replaceChildren(drawMap(context, { here: id })));
 }
 
 /** The words outside the panels. */
@@ -281,17 +288,17 @@ get(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   get("#panel").focus();
 });
-addEventListener("hashchange", () => {
-  show();
+addEventListener("hashchange", async () => {
+  await show();
   get("#panel").focus({ preventScroll: true });
-  const top = get(".stage").getBoundingClientRect().top;
+  const { top } = get(".stage").getBoundingClientRect();
   if (top < 0) scrollBy({ top: top - 12 });
 });
 addEventListener("keydown", (event) => {
-  if (event.key !== "Escape" || current() === map || !page.model) return;
-  const { id } = current();
+  const id = current();
+  if (event.key !== "Escape" || id === "map" || !page.model) return;
   location.hash = "#map";
-  addEventListener("hashchange", () => get(`.tour .map a[href="#${id}"]`)?.focus(), { once: true });
+  addEventListener("hashchange", () => setTimeout(() => get(`.tour .map a[href="#${id}"]`)?.focus()), { once: true });
 });
 document.body.addEventListener("click", ({ target }) => {
   const language = target.closest("[data-language]")?.dataset.language;
@@ -318,11 +325,10 @@ get(".open input").addEventListener("change", ({ target }) => {
   if (files.size) open(files, nameOf(files));
 });
 
-/** What stands beside the page: page.json lists models, says where the chapters are, and may name a language. */
+/** What stands beside the page: page.json lists models and says where the chapters are. */
 async function begin() {
-  const { language, models, chapters } = await fetch("page.json").then((answer) => answer.json());
-  page.chapters = chapters;
-  if (!parameters.has("lang") && language) page.language = language;
+  const { models, home } = await fetch("page.json").then((answer) => answer.json());
+  page.home = home;
   const wanted = parameters.get("model") ?? models[0];
   say();
   readColours();

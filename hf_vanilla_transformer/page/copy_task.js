@@ -280,23 +280,15 @@ export class CopyTask {
     return loss;
   }
 
-  /** What the model writes for the example, and where it looks meanwhile: encoder, decoder, cross, each (H, L, M). */
+  /** What the model writes for the example, and where each step looks: the mean of cross-attention's heads, (T, S). */
   show() {
     const trace = new Map();
     const { ids } = this.model.translate(this.example, { trace });
-    const [H, L] = [CONFIG.decoder_attention_heads, ids.length];
-    const rows = (name) => {
-      const data = new Float32Array(H * L * LENGTH);
-      ids.forEach((_, step) => {
-        const weights = trace.get(`decoder.steps.${step}.layers.0.${name}.weights`);
-        const keys = weights.shape[2];
-        for (let head = 0; head < H; head++)
-          data.set(weights.data.subarray(head * keys, (head + 1) * keys), (head * L + step) * LENGTH);
-      });
-      return { shape: [H, L, LENGTH], axes: "HLM", data };
-    };
-    const encoder = trace.get("encoder.layers.0.self_attention.weights");
-    const attention = { encoder, decoder: rows("self_attention"), cross: rows("cross_attention") };
+    const heads = CONFIG.decoder_attention_heads;
+    const attention = ids.map((_, step) => {
+      const { data } = trace.get(`decoder.steps.${step}.layers.0.cross_attention.weights`);
+      return this.example.map((_, key) => (data[key] + data[key + LENGTH]) / heads);
+    });
     return { source: this.example, written: ids, attention };
   }
 

@@ -130,11 +130,51 @@ export function hint(element, content) {
 
 /* Tables of numbers: a heat map with labels, of which a stripe is one row. */
 
-const FONT = "12px system-ui, 'Apple SD Gothic Neo', 'Malgun Gothic', 'Noto Sans KR', NanumGothic, sans-serif";
 /** A token beside a table: without the mark of its space, and not too long. */
-function short(token, most = 14) {
+function short(token, most = 18) {
   const text = shown(token).replace(/^▁(?=.)/, "");
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}
+
+/** An empty canvas of this size, and its pen. */
+function penOf(canvas, wide, high) {
+  const density = window.devicePixelRatio || 1;
+  [canvas.width, canvas.height] = [Math.ceil(wide * density), Math.ceil(high * density)]; // which also empties it
+  Object.assign(canvas.style, { width: `${wide}px`, height: `${high}px` });
+  const pen = canvas.getContext("2d");
+  pen.scale(density, density);
+  pen.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+  return pen;
+}
+
+function write(pen, text, x, y, { align = "left", tone = "soft", isTurned = false, most } = {}) {
+  pen.save();
+  pen.translate(x, y);
+  if (isTurned) pen.rotate(-Math.PI / 2);
+  pen.fillStyle = colour(tone);
+  pen.textAlign = align;
+  pen.textBaseline = "middle";
+  pen.fillText(text, 0, 0, most);
+  pen.restore();
+}
+
+/** Hidden cells: causal ones are striped, padding is dotted, so that colour alone says nothing. */
+function hatch(pen, kind, x, y, wide, high) {
+  pen.save();
+  pen.beginPath();
+  pen.rect(x, y, wide, high);
+  pen.clip();
+  pen.strokeStyle = pen.fillStyle = colour(kind);
+  pen.beginPath();
+  if (kind === "padding") for (let dx = 3; dx < wide; dx += 5) for (let dy = 3; dy < high; dy += 5) pen.rect(x + dx, y + dy, 2, 2);
+  else
+    for (let at = -high; at < wide; at += 5) {
+      pen.moveTo(x + at, y + high);
+      pen.lineTo(x + at + high, y);
+    }
+  if (kind === "padding") pen.fill();
+  else pen.stroke();
+  pen.restore();
 }
 
 /** A heat map on a canvas. Arrow keys move a cell, Enter picks it.
@@ -149,119 +189,63 @@ function short(token, most = 14) {
 export function grid(options) {
   const canvas = make("canvas");
   const element = make("div", { className: "grid", tabIndex: 0, role: "group", "aria-label": options.label }, canvas);
-  const pen = canvas.getContext("2d");
   let layout, place;
 
   function measure() {
-    const { columns, rowLabels, columnLabels, rowAxis, columnAxis } = options;
-    pen.font = FONT;
-    const widest = (labels) => Math.max(0, ...(labels ?? []).map((text) => pen.measureText(short(text)).width));
+    const { columns, rowLabels, columnLabels, rowAxis, columnAxis, smallest = 0, cell = 30, cellHeight } = options;
+    const pen = penOf(canvas, 1, 1);
+    const widest = (labels = []) => Math.max(0, ...labels.map((text) => pen.measureText(short(text)).width));
     const wide = Math.max(1, element.clientWidth);
-    const rowWidth = Math.min(widest(rowLabels), 0.3 * wide);
-    const left = (rowLabels ? Math.ceil(rowWidth) + 8 : 0) + (rowAxis ? 16 : 0);
-    const width = Math.max(options.smallest ?? 0, Math.min(options.cell ?? 30, (wide - left) / columns));
+    const left = (rowLabels ? Math.ceil(Math.min(widest(rowLabels), 0.3 * wide)) + 8 : 0) + (rowAxis ? 16 : 0);
+    const width = Math.max(smallest, Math.min(cell, (wide - left) / columns));
     // Labels that do not fit lie on their side.
     const columnWidth = widest(columnLabels);
     const isTurned = columnWidth + 4 > width;
-    const top = (columnLabels ? (isTurned ? Math.ceil(Math.min(columnWidth, 84)) + 6 : 18) : 0) + (columnAxis ? 16 : 0);
-    const height = options.cellHeight ?? Math.max(12, Math.min(width, 26));
-    return { left, top, width, height, isTurned };
+    const labels = columnLabels ? (isTurned ? Math.ceil(Math.min(columnWidth, 84)) + 6 : 18) : 0;
+    const top = labels + (columnAxis ? 16 : 0);
+    return { left, top, width, height: cellHeight ?? Math.max(12, Math.min(width, 26)), isTurned, at: element.clientWidth };
   }
 
   function draw() {
     if (!element.isConnected) return;
-    const { rows, columns, value, scale = "signed", masked, chosen, rowLabels, columnLabels } = options;
-    if (layout?.at !== element.clientWidth) layout = { ...measure(), at: element.clientWidth };
+    const { rows, columns, value, scale = "signed", max = 1, masked, chosen, rowLabels = [], columnLabels = [] } = options;
+    if (layout?.at !== element.clientWidth) layout = measure();
     const { left, top, width, height, isTurned } = layout;
-    const max = options.max ?? 1;
-    const [wide, high] = [Math.ceil(left + width * columns), Math.ceil(top + height * rows) + 1];
+    const pen = penOf(canvas, Math.ceil(left + width * columns), Math.ceil(top + height * rows) + 1);
     const density = window.devicePixelRatio || 1;
-    if (canvas.width !== Math.ceil(wide * density) || canvas.height !== Math.ceil(high * density)) {
-      [canvas.width, canvas.height] = [Math.ceil(wide * density), Math.ceil(high * density)];
-      canvas.style.width = `${wide}px`;
-      canvas.style.height = `${high}px`;
-    }
-    pen.setTransform(density, 0, 0, density, 0, 0);
-    pen.clearRect(0, 0, wide, high);
     const gap = width > 6 && rows > 1 ? 1 : 0;
-    pen.font = FONT;
-    pen.textBaseline = "middle";
+    const toPixel = (column) => Math.round((left + column * width) * density) / density;
     for (let row = 0; row < rows; row++) {
       for (let column = 0; column < columns; column++) {
-        const [x0, x1] = [left + column * width, left + (column + 1) * width].map((x) => Math.round(x * density) / density);
-        const y = top + row * height;
         const found = value(row, column);
         if (found === null || found === undefined) continue;
         const hidden = masked?.(row, column);
+        const x = toPixel(column);
+        const cell = [x, top + row * height, toPixel(column + 1) - x - gap, height - gap];
         pen.fillStyle = hidden ? colour("pale") : colourOf(found, scale, max);
-        pen.fillRect(x0, y, x1 - x0 - gap, height - gap);
-        if (hidden) hatch(hidden, x0, y, x1 - x0 - gap, height - gap);
+        pen.fillRect(...cell);
+        if (hidden) hatch(pen, hidden, ...cell);
       }
     }
-    if (rows === 1) {
-      pen.strokeStyle = colour("line");
-      pen.strokeRect(left + 0.5, top + 0.5, width * columns - 1, height - 1);
+    function outline([row, column], tone, thick) {
+      pen.strokeStyle = colour(tone);
+      pen.lineWidth = thick;
+      const size = [column === null ? columns * width : width, row === null ? rows * height : height];
+      pen.strokeRect(left + (column ?? 0) * width, top + (row ?? 0) * height, ...size);
     }
-    pen.textAlign = "right";
-    rowLabels?.forEach((text, row) => {
-      pen.fillStyle = chosen?.[0] === row ? colour("accent") : colour("ink");
-      if (height >= 9 || row % 2 === 0) pen.fillText(short(text), left - 6, top + (row + 0.5) * height, left - 6);
+    outline([null, null], "line", 1);
+    rowLabels.forEach((text, row) => {
+      const look = { align: "right", tone: chosen?.[0] === row ? "accent" : "ink", most: left - 6 };
+      if (height >= 9 || row % 2 === 0) write(pen, short(text), left - 6, top + (row + 0.5) * height, look);
     });
-    columnLabels?.forEach((text, column) => {
-      pen.fillStyle = chosen?.[1] === column ? colour("accent") : colour("ink");
-      pen.save();
-      pen.translate(left + (column + 0.5) * width, top - 4);
-      if (isTurned) pen.rotate(-Math.PI / 2);
-      pen.textAlign = isTurned ? "left" : "center";
-      pen.fillText(short(text), 0, isTurned ? 0 : -6, isTurned ? 84 : width);
-      pen.restore();
+    columnLabels.forEach((text, column) => {
+      const look = { align: isTurned ? "left" : "center", tone: chosen?.[1] === column ? "accent" : "ink", isTurned };
+      write(pen, short(text), left + (column + 0.5) * width, top - (isTurned ? 4 : 9), { ...look, most: isTurned ? 84 : width });
     });
-    pen.fillStyle = colour("soft");
-    if (options.columnAxis) {
-      pen.textAlign = "left";
-      pen.fillText(options.columnAxis, left, 8, wide - left);
-    }
-    if (options.rowAxis) {
-      pen.save();
-      pen.translate(8, top);
-      pen.rotate(-Math.PI / 2);
-      pen.textAlign = "right";
-      pen.fillText(options.rowAxis, 0, 0, rows * height);
-      pen.restore();
-    }
+    if (options.columnAxis) write(pen, options.columnAxis, left, 8);
+    if (options.rowAxis) write(pen, options.rowAxis, 8, top, { align: "right", isTurned: true, most: rows * height });
     if (chosen) outline(chosen, "accent", 2);
     if (place) outline(place, "ink", 1.5);
-  }
-
-  function outline([row, column], name, thick) {
-    const { left, top, width, height } = layout;
-    pen.strokeStyle = colour(name);
-    pen.lineWidth = thick;
-    const [x, y] = [left + (column ?? 0) * width, top + (row ?? 0) * height];
-    const [wide, high] = [column === null ? options.columns * width : width, row === null ? options.rows * height : height];
-    pen.strokeRect(x, y, wide, high);
-    pen.lineWidth = 1;
-  }
-
-  /** Hidden cells: causal ones are striped, padding is dotted, so that colour alone says nothing. */
-  function hatch(kind, x, y, wide, high) {
-    pen.save();
-    pen.beginPath();
-    pen.rect(x, y, wide, high);
-    pen.clip();
-    pen.strokeStyle = pen.fillStyle = colour(kind);
-    pen.beginPath();
-    if (kind === "causal") {
-      for (let at = -high; at < wide; at += 5) {
-        pen.moveTo(x + at, y + high);
-        pen.lineTo(x + at + high, y);
-      }
-      pen.stroke();
-    } else {
-      for (let dx = 3; dx < wide; dx += 5) for (let dy = 3; dy < high; dy += 5) pen.rect(x + dx, y + dy, 2, 2);
-      pen.fill();
-    }
-    pen.restore();
   }
 
   function cellAt({ offsetX, offsetY }) {
@@ -269,7 +253,6 @@ export function grid(options) {
     const row = Math.floor((offsetY - layout.top) / layout.height);
     return row < 0 || column < 0 || row >= options.rows || column >= options.columns ? null : [row, column];
   }
-
   follow(canvas, (event) => {
     const at = layout && cellAt(event);
     return at && options.hint?.(...at);
@@ -283,12 +266,12 @@ export function grid(options) {
     if (event.key === "Enter" && place) options.pick?.(...place);
     if (!move) return;
     event.preventDefault();
-    const [row, column] = place ? [place[0] + move[0], place[1] + move[1]] : (options.chosen ?? [0, 0]);
-    place = [Math.max(0, Math.min(options.rows - 1, row ?? 0)), Math.max(0, Math.min(options.columns - 1, column ?? 0))];
+    const next = place ? [place[0] + move[0], place[1] + move[1]] : (options.chosen ?? [0, 0]);
+    place = [options.rows, options.columns].map((count, axis) => Math.max(0, Math.min(count - 1, next[axis] ?? 0)));
     draw();
     const { left, top } = canvas.getBoundingClientRect();
-    const y = top + layout.top + (place[0] + 0.5) * layout.height;
-    showHint(options.hint?.(...place), left + layout.left + (place[1] + 0.5) * layout.width, y);
+    const [x, y] = [left + layout.left + (place[1] + 0.5) * layout.width, top + layout.top + (place[0] + 0.5) * layout.height];
+    showHint(options.hint?.(...place), x, y);
   });
   element.addEventListener("blur", () => {
     place = null;
@@ -298,27 +281,25 @@ export function grid(options) {
   new ResizeObserver(draw).observe(element);
   element.update = (changes) => {
     Object.assign(options, changes);
-    if (changes.rowLabels || changes.columnLabels) layout = null;
+    if (changes.columnLabels) layout = null;
     draw();
   };
   return element;
 }
 
 /** One vector as a stripe; `name` is shown before it in hints, such as q. */
-export function stripe({ data, name = "", label, code, max = largestOf(data), height = 20, lines, ...rest }) {
+export function stripe({ data, name = "", label, code, max = largestOf(data), height = 20, lines = () => [] }) {
   return grid({
     ...{ rows: 1, columns: data.length, cell: 14, cellHeight: height, max, label },
     value: (_, column) => data[column],
-    hint: (_, column) => ({
-      title: `${name}[${column}] = ${number(data[column])}`,
-      lines: lines?.(column) ?? [],
-      code,
-    }),
-    ...rest,
+    hint: (_, column) => ({ title: `${name}[${column}] = ${number(data[column])}`, lines: lines(column), code }),
   });
 }
 
-/** What the colours of signed values mean. */
+/** A stripe under its title. */
+export const titledStripe = (label, options) => [heading(label), stripe({ label, ...options })];
+
+/** What the colours of values mean. */
 export function legend(scale, max, w) {
   const canvas = make("canvas", { width: 96, height: 10 });
   const pen = canvas.getContext("2d");
@@ -326,45 +307,75 @@ export function legend(scale, max, w) {
     pen.fillStyle = colourOf(scale === "weights" ? x / 95 : x / 47.5 - 1, scale);
     pen.fillRect(x, 0, 1, 10);
   }
-  const ends = scale === "weights" ? ["0", number(max)] : [number(-max), number(max)];
-  return make("p", { className: "legend", "aria-label": w("legend") }, ends[0], canvas, ends[1]);
+  const low = scale === "weights" ? "0" : number(-max);
+  return make("p", { className: "legend", "aria-label": w("legend") }, low, canvas, number(max));
 }
 
 /** What the two patterns of hidden cells mean. */
 export function maskLegend(w, kinds) {
-  return make(
-    "p",
-    { className: "legend" },
-    ...kinds.flatMap((kind) => [make("span", { className: `swatch ${kind}` }), w(`mask.${kind}`)]),
-  );
+  const parts = kinds.flatMap((kind) => [make("span", { className: `swatch ${kind}` }), w(`mask.${kind}`)]);
+  return make("p", { className: "legend" }, ...parts);
+}
+
+/** Curves over a shared axis on a canvas. `curves`: [{data, tone, dashed}]. */
+export function plot({ label, x, y, height = 150, xEnd, ...options }) {
+  const canvas = make("canvas");
+  const element = make("div", { className: "plot", role: "img", "aria-label": label }, canvas);
+  function draw() {
+    if (!element.isConnected) return;
+    const { curves, high, low, mark } = options;
+    const wide = element.clientWidth;
+    const pen = penOf(canvas, wide, height);
+    const all = curves.flatMap(({ data }) => Array.from(data));
+    const [most, least] = [high ?? Math.max(...all, 1e-9), low ?? Math.min(...all, 0)];
+    const length = xEnd ?? Math.max(2, ...curves.map(({ data }) => data.length)) - 1;
+    const [left, right, top, bottom] = [38, 8, 26, 20];
+    const across = (i) => left + ((wide - left - right) * i) / length;
+    const down = (value) => top + ((height - top - bottom) * (most - value)) / (most - least);
+    const line = (points, tone, thick = 1, dash = []) => {
+      pen.strokeStyle = colour(tone);
+      pen.lineWidth = thick;
+      pen.setLineDash(dash);
+      pen.beginPath();
+      for (const point of points) pen.lineTo(...point);
+      pen.stroke();
+    };
+    for (const value of [least, (least + most) / 2, most]) {
+      line([[left, down(value)], [wide - right, down(value)]], "line");
+      write(pen, number(value), left - 5, down(value), { align: "right" });
+    }
+    write(pen, y, 0, 8);
+    write(pen, x, wide - right, height - 7, { align: "right" });
+    if (mark !== undefined) line([[across(mark), top], [across(mark), height - bottom]], "ink", 1, [3, 3]);
+    for (const { data, tone = "accent", dashed } of curves)
+      line(Array.from(data, (value, i) => [across(i), down(value)]), tone, 1.8, dashed ? [5, 4] : []);
+  }
+  new ResizeObserver(draw).observe(element);
+  element.update = (changes) => {
+    Object.assign(options, changes);
+    draw();
+  };
+  return element;
 }
 
 /* Controls. */
 
-/** Buttons of which one is pressed. `options`: [[value, text]]. */
-export function choice(label, options, value, onPick) {
-  const buttons = options.map(([one, text]) => {
-    const button = make("button", { type: "button", text, "aria-pressed": one === value });
-    button.addEventListener("click", () => onPick(one));
-    return button;
-  });
-  const name = make("span", { text: label });
-  return make("div", { className: "choice" }, name, make("div", { className: "segments", role: "group", "aria-label": label }, ...buttons));
+export const heading = (text) => make("h4", { text });
+export const note = (text) => make("p", { className: "note", text });
+export const controls = (...parts) => make("div", { className: "controls" }, ...parts);
+
+/** A figure: a title with the shape in letters, the picture, a caption. */
+export function figure(title, shape, ...parts) {
+  const head = make("h3", { text: title }, shape && make("span", { className: "shape", text: shape }));
+  return make("section", { className: "figure" }, head, ...parts);
 }
 
-export function slider(label, { min, max, value, step = 1 }, onInput, say = String) {
-  const shownValue = make("output", { text: say(value) });
-  const input = make("input", { type: "range", min, max, step, value });
-  input.addEventListener("input", () => {
-    shownValue.textContent = say(+input.value);
-    onInput(+input.value);
-  });
-  const element = make("label", { className: "slider" }, make("span", { text: label }), input, shownValue);
-  element.set = (next) => {
-    input.value = next;
-    shownValue.textContent = say(next);
-  };
-  return element;
+/** A table that scrolls by itself; `rows`: elements or lists of cells. */
+export function table(label, titles, rows, className = "") {
+  const head = make("tr", {}, ...titles.map((text) => make("th", { text, scope: "col" })));
+  const body = make("tbody", {}, ...rows);
+  const whole = make("table", { className }, make("thead", {}, head), body);
+  return make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": label }, whole);
 }
 
 export function button(text, onClick, properties = {}) {
@@ -373,18 +384,42 @@ export function button(text, onClick, properties = {}) {
   return element;
 }
 
+/** Buttons of which one is pressed. `options`: [[value, text]]. */
+export function choice(label, options, value, onPick) {
+  const buttons = options.map(([one, text]) => button(text, () => onPick(one), { "aria-pressed": one === value }));
+  const group = make("div", { className: "segments", role: "group", "aria-label": label }, ...buttons);
+  return make("div", { className: "choice" }, make("span", { text: label }), group);
+}
+
+/** [[0, "1"], [1, "2"], …] for `choice`: places count from 0, readers from 1. */
+export const numbered = (count) => Array.from({ length: count }, (_, one) => [one, String(one + 1)]);
+
+export function slider(label, { min, max, value, step = 1 }, onInput, say = String) {
+  const shownValue = make("output");
+  const input = make("input", { type: "range", min, max, step });
+  const element = make("label", { className: "slider" }, make("span", { text: label }), input, shownValue);
+  element.set = (next) => {
+    input.value = next;
+    shownValue.textContent = say(next);
+  };
+  element.set(value);
+  input.addEventListener("input", () => {
+    element.set(+input.value);
+    onInput(+input.value);
+  });
+  return element;
+}
+
 /** Tokens in a row. `pick(place)` makes them buttons; `weights` colours them; `chosen` is one place or a set. */
 export function chips(tokens, { pick, chosen, weights, hintOf, label = "" } = {}) {
-  const isChosen = (place) => (chosen instanceof Set ? chosen.has(place) : chosen === place);
   const items = tokens.map((token, place) => {
-    const chip = pick
-      ? button(shown(token), () => pick(place), { "aria-pressed": isChosen(place) })
-      : make("span", { text: shown(token) });
+    const isChosen = chosen instanceof Set ? chosen.has(place) : chosen === place;
+    const text = shown(token);
+    const chip = pick ? button(text, () => pick(place), { "aria-pressed": isChosen }) : make("span", { text });
     chip.classList.add("chip");
-    chip.classList.toggle("chosen", isChosen(place));
+    chip.classList.toggle("chosen", isChosen);
     if (weights) paint(chip, weights[place]);
-    if (hintOf) hint(chip, () => hintOf(place));
-    return chip;
+    return hintOf ? hint(chip, () => hintOf(place)) : chip;
   });
   return make("div", { className: "chips", role: "group", "aria-label": label }, ...items);
 }
@@ -398,80 +433,11 @@ export function paint(chip, weight) {
 /** Bars in rows. `list`: [{label, value, text, isBest, pick, hint}]; `max` is the value of a full bar. */
 export function bars(list, { max = 1, label = "" } = {}) {
   const rows = list.map(({ label: name, value, text, isBest, pick, hint: content }) => {
-    const bar = make("span", { className: "bar" });
-    bar.style.setProperty("--share", `${Math.max(0, Math.min(100, (100 * Math.abs(value)) / (max || 1)))}%`);
-    bar.classList.toggle("minus", value < 0);
+    const bar = make("span", { className: `bar${value < 0 ? " minus" : ""}` });
+    bar.style.setProperty("--share", `${Math.min(100, (100 * Math.abs(value)) / (max || 1))}%`);
     const title = pick ? button(shown(name), pick, { className: "chip" }) : make("span", { text: shown(name) });
     const row = make("li", { className: isBest ? "best" : "" }, title, bar, make("span", { className: "value", text }));
     return content ? hint(row, content) : row;
   });
   return make("ul", { className: "bars", "aria-label": label }, ...rows);
 }
-
-/** Curves over a shared axis on a canvas. `curves`: [{data, name, dashed}]. */
-export function plot({ curves, label, x, y, high, low, height = 150, mark, xEnd }) {
-  const canvas = make("canvas");
-  const element = make("div", { className: "plot", role: "img", "aria-label": label }, canvas);
-  const options = { curves, high, low, mark };
-  function draw() {
-    if (!element.isConnected) return;
-    const density = window.devicePixelRatio || 1;
-    const wide = element.clientWidth;
-    [canvas.width, canvas.height] = [wide * density, height * density];
-    canvas.style.height = `${height}px`;
-    const pen = canvas.getContext("2d");
-    pen.scale(density, density);
-    pen.font = FONT;
-    const all = options.curves.flatMap(({ data }) => Array.from(data));
-    const [most, least] = [options.high ?? Math.max(...all, 1e-9), options.low ?? Math.min(...all, 0)];
-    const length = xEnd ?? Math.max(2, ...options.curves.map(({ data }) => data.length)) - 1;
-    const [left, right, top, bottom] = [38, 8, 26, 20];
-    const across = (i) => left + ((wide - left - right) * i) / length;
-    const down = (value) => top + ((height - top - bottom) * (most - value)) / (most - least);
-    pen.strokeStyle = colour("line");
-    pen.fillStyle = colour("soft");
-    pen.textAlign = "right";
-    for (const value of [least, (least + most) / 2, most]) {
-      pen.beginPath();
-      pen.moveTo(left, down(value));
-      pen.lineTo(wide - right, down(value));
-      pen.stroke();
-      pen.fillText(number(value), left - 5, down(value) + 4);
-    }
-    pen.textAlign = "left";
-    pen.fillText(y, 0, 11);
-    pen.textAlign = "right";
-    pen.fillText(x, wide - right, height - 3);
-    if (options.mark !== undefined) {
-      pen.strokeStyle = colour("ink");
-      pen.setLineDash([3, 3]);
-      pen.beginPath();
-      pen.moveTo(across(options.mark), top);
-      pen.lineTo(across(options.mark), height - bottom);
-      pen.stroke();
-      pen.setLineDash([]);
-    }
-    options.curves.forEach(({ data, tone = "accent", dashed }) => {
-      pen.strokeStyle = colour(tone);
-      pen.lineWidth = 1.8;
-      pen.setLineDash(dashed ? [5, 4] : []);
-      pen.beginPath();
-      data.forEach((value, i) => pen[i ? "lineTo" : "moveTo"](across(i), down(value)));
-      pen.stroke();
-    });
-  }
-  new ResizeObserver(draw).observe(element);
-  element.update = (changes) => {
-    Object.assign(options, changes);
-    draw();
-  };
-  return element;
-}
-
-/** A figure: a title with the shape in letters, the picture, a caption. */
-export function figure(title, shape, ...parts) {
-  const head = make("h3", { text: title }, shape && make("span", { className: "shape", text: shape }));
-  return make("section", { className: "figure" }, head, ...parts);
-}
-
-export const note = (text) => make("p", { className: "note", text });

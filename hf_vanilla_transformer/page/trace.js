@@ -1,10 +1,12 @@
 // Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* The tensors of a run as the panels read them; PAGE's names of tensors are those of model.js. */
 
-import { dot, part } from "./draw.js";
+import { dot, grid, number, part } from "./draw.js";
+import { LINES } from "./lines.js";
 
 /** The three kinds of attention, and where a layer has them. */
 export const KINDS = { encoder: "self_attention", decoder: "self_attention", cross: "cross_attention" };
+export const MODULES = { encoder: "encoder.layers.{}.self_attn", decoder: "decoder.layers.{}.self_attn", cross: "decoder.layers.{}.encoder_attn" };
 
 /** Tokens that the decoder reads: the start token, and what it wrote but for the last. */
 export function readTokens(context) {
@@ -52,6 +54,23 @@ export function attention(context, kind, layer) {
   view.joined = (query) => part(tensor(query, "heads"), rowOf(query, tensor(query, "heads")));
   view.output = (query) => part(tensor(query, "output"), rowOf(query, tensor(query, "output")));
   return view;
+}
+
+/** The weights of one head, or the mean of all, as a picture. */
+export function weightsGrid(view, w, head = null, more = {}) {
+  const { queries, keys } = view;
+  const weight = (query, key) => (head === null ? view.meanWeight(query, key) : view.weight(head, query, key));
+  return grid({
+    ...{ rows: queries.length, columns: keys.length, scale: "weights", smallest: 9, label: `${w(`kind.${view.kind}`)}: ${w("map.weights")}` },
+    ...{ rowLabels: queries, columnLabels: keys, rowAxis: w("axis.query"), columnAxis: w("axis.key"), value: weight, masked: view.hidden },
+    hint(query, key) {
+      const hidden = view.hidden(query, key);
+      const score = head === null ? "" : `q·k/√d_k = ${number(view.score(head, query, key))}`;
+      const lines = [hidden ? w(`mask.${hidden}`) : score].filter(Boolean);
+      return { title: `${queries[query]} → ${keys[key]}: ${number(weight(query, key))}`, lines, code: LINES[hidden ? "mask" : "softmax"] };
+    },
+    ...more,
+  });
 }
 
 /** A tensor of one stack, [L, D] row by row: `row(token)` of `name`, such as layers.0.feed_forward.after. */

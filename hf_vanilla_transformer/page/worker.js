@@ -1,7 +1,6 @@
 // Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* Opens a model and answers, away from the page's own thread. client.js has the calls. */
 
-import { trainCopyTask } from "./copy_task.js";
 import { VanillaTransformer } from "./model.js";
 import { openFolder, openUrl, taskOf } from "./weights.js";
 
@@ -60,7 +59,8 @@ export const calls = {
     };
   },
 
-  trainCopyTask(options, onUpdate) {
+  async trainCopyTask(options, onUpdate) {
+    const { trainCopyTask } = await import("./copy_task.js");
     for (const update of trainCopyTask(options)) onUpdate(update);
   },
 

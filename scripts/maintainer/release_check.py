@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,6 @@ from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "hf_vanilla_transformer"
-PLACEHOLDER = "github.com/OWNER"
 # What the source distribution has beside the package and what setuptools writes.
 IN_SOURCES = {"LICENSE", "README.md", "pyproject.toml", "setup.py", "setup.cfg", "PKG-INFO", "MANIFEST.in"}
 TINY = '{"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}'
@@ -73,8 +73,10 @@ def check_names() -> list[str]:
         wrong.append(f"git: this commit has no tag v{version}")
     if run("git", "status", "--porcelain").stdout:
         wrong.append("git: there are changes that are not committed")
-    if PLACEHOLDER in (ROOT / "pyproject.toml").read_text(encoding="utf-8"):
-        wrong.append(f"pyproject.toml: the addresses have no owner's name but {PLACEHOLDER}")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    repository = project["urls"]["Repository"].removeprefix("https://github.com/")
+    if repository not in run("git", "remote", "get-url", "origin").stdout:
+        wrong.append(f"pyproject.toml: {repository} is not the repository that git pushes to")
     return wrong
 
 

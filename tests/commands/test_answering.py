@@ -51,15 +51,6 @@ def test_windows_are_answered_in_the_order_of_the_texts(succeed, classifier, tex
     assert output.read_bytes() == out.encode() and [*output.parent.iterdir()] == [output]
 
 
-def test_lines_are_read_in_their_encoding(refused, succeed, classifier, tmp_path):
-    file, lines = tmp_path / "texts.txt", ["가 나 다", "", "나 다 라"] * 30
-    file.write_text("".join(f"{line}\n" for line in lines), encoding="cp949")
-    arguments = ["predict", "--model", classifier, "--file", file, "--batch_size", "1"]
-    out = succeed(*arguments, "--encoding", "cp949")
-    assert [line.split("\t")[2] for line in out.splitlines()] == lines
-    assert "line 1: byte 1 is not UTF-8 (invalid start byte): name the --encoding, such" in refused(*arguments)
-
-
 def fail(error: BaseException, monkeypatch) -> None:
     """Make the second window's answers fail."""
     answer, asked = Classifier.rows, []
@@ -101,17 +92,10 @@ ROW = '{"text": "%s", "label": 1}\n'
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.txt", "가\n나\n".encode("cp949"), "line 1: byte 1 is not UTF-8 (invalid start byte): name the --encoding"),
-        ("a.txt", b"x\n" * 500 + "가".encode("euc-kr"), "line 501: byte 1 is not UTF-8"),
-        ("a.csv", b"text,n\n" + b"x,1\n" * 500 + "가,2\n".encode("cp949"), "line 502: byte 1 is not UTF-8"),
+        ("a.txt", b"x\n" * 500 + "가".encode("cp949"), "line 501: byte 1 is not UTF-8 (invalid start byte): name the"),
         ("a.csv", b"text,n\n" + b"x,1\n" * 500 + b"x\n", "line 502: 1 columns instead of 2"),
-        ("a.tsv", "text\n가\n".encode("utf-16"), "a.tsv, line 1: byte 1 is not UTF-8"),
-        ("a.jsonl", (ROW % "x" * 300).encode() + (ROW % "가").encode("cp949"), "line 301: byte 11 is not UTF-8"),
         ("a.jsonl", (ROW % "x" * 300).encode() + b"{", "line 301: not JSON"),
-        ("a.txt", b"", "a.txt: the file is empty"),
-        ("a.csv", b"", "a.csv: the file is empty"),
         ("a.jsonl", b"\n \n", "a.jsonl: the file is empty"),
-        ("a.txt.gz", gzip.compress(b""), "a.txt.gz: the file is empty"),
         ("no.txt", None, "no.txt"),
     ],
 )
@@ -126,19 +110,14 @@ def test_a_file_that_cannot_be_read_is_refused_before_a_model_is_loaded(refused,
     [
         (["--output", "./there.tsv"], "--output: ./there.tsv is there, and nothing is overwritten"),
         (["--file", "./texts.txt", "--output", "./texts.txt/answers.tsv"], "File exists"),
-        (["--file", "./no.txt"], "no.txt'"),
         (["--file", "./stars.csv"], "no column 'text'; the columns are id, review: name one by --text_column"),
         (["--file", "./texts.csv"], "the answers need the name 'predicted'"),
-        (["--file", "./texts.csv", "--text_column", "document"], "no column 'document'; the columns are id, text"),
-        (["--file", "./texts.csv", "--text_column", "text"], "the answers need the name 'predicted'"),
         (["--output", "./a.csv"], "the answers are written as lines, not as .csv"),
-        (["--output", "./a.txt.gz"], "the answers are written as lines, not as .gz"),
         (["--text_column", "text"], "--text_column: needs --file, a table"),
         (["--file", "./broken.gz"], "broken.gz: "),
         (["--encoding", "klingon"], "unknown encoding: klingon"),
         (["--batch_size", "0"], "batch_size: a whole number, at least 1"),
         (["--file", "./int.jsonl", "--text_column", "text"], "line 2: not a JSON mapping with a text as 'text'"),
-        (["--file", "./half.jsonl", "--text_column", "text"], "line 1: not JSON"),
         (["--file", "./taken.jsonl", "--text_column", "text"], "need the name 'predicted'"),
     ],
 )
@@ -148,7 +127,7 @@ def test_what_cannot_be_answered_is_refused_with_one_line(run, classifier, texts
     (here / "stars.csv").write_text("id,review\n1,가\n")
     (here / "broken.gz").write_bytes(gzip.compress(texts.read_bytes())[:-20])
     (here / "int.jsonl").write_text('{"text": "a"}\n{"text": 1}\n')
-    (here / "half.jsonl").write_text('{"text"')
+
     (here / "taken.jsonl").write_text('{"text": "a", "predicted": 1}\n')
     before = {file.name: file.read_bytes() for file in here.iterdir()}
     status, out, err = run("predict", "--model", classifier, *arguments, stdin="가\n")
@@ -157,28 +136,7 @@ def test_what_cannot_be_answered_is_refused_with_one_line(run, classifier, texts
 
 
 # Cells that a file must quote, or that look as if.
-CELLS = [
-    *(
-        "a\nb",
-        "a\rb",
-        "a\r\nb",
-        "a\n\nb",
-        "\n",
-        'a "b"',
-        '"',
-        '"a"',
-        'a"\n"b',
-        "a,b",
-        "a\tb",
-        "",
-        "  a",
-        "a  ",
-        "'",
-        "#",
-        "x\u2028y",
-    ),
-    "\ttab\nbreak",
-]
+CELLS = ["a\nb", "a\r\nb", "\n", 'a "b"', '"', 'a"\n"b', "a,b", "a\tb", "", "  a", "x\u2028y", "\ttab\nbreak"]
 
 
 def rotated(columns: int, rows: int) -> list[list[str]]:
@@ -237,9 +195,7 @@ def test_json_keeps_its_columns_and_types(succeed, classifier, tmp_path):
 @pytest.mark.parametrize(
     "row",
     [
-        '{"text": "가", "n": 1e999}',
-        '{"n": 0.12345678901234567890, "text": "나"}',
-        '{"text": "가 나", "n": -1E+3, "m": 123456789012345678901234567890}',
+        '{"n": 0.12345678901234567890, "text": "나", "m": 1e999}',
         '{"text":"다","a":{"x":[1.0,1.00,null]}}',
         '  {"text": "\\uac00", "e": "\\ud83d\\ude00 \\/"  }  ',
         '{"a": NaN, "a": -Infinity, "text": ""}',

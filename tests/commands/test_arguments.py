@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from safetensors.torch import load_file
-from shared import ROOT, TWO_STEPS
+from shared import ROOT
 from transformers import TrainingArguments
 
 from hf_vanilla_transformer.commands import train_classifier
@@ -18,9 +18,6 @@ from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.record import recipe_text
 from hf_vanilla_transformer.settings.recipes import recipes_of
 from hf_vanilla_transformer.training.classifier import GROUPS
-
-
-NSMC_SMALL, DE_EN = (ROOT / "model_cards" / name for name in ("nsmc-small", "multi30k-de-en"))
 
 
 def read(tmp_path, recipe: str, *flags) -> tuple[TrainingArguments, dict]:
@@ -45,19 +42,12 @@ def test_flags_override_the_recipe_and_the_recipe_the_defaults(tmp_path):
         ("seed: 1\nseed: 2\n", [], "seed stands here twice"),
         ("push_to_hub: true\n", [], "give push_to_hub yourself"),
         ("a: [\n", [], "recipe.yaml"),
-        ("learning_rate: high\n", [], "learning_rate"),
         ("learning_rate: null\n", [], "--learning_rate: None"),
-        ("", [], "holds no mapping"),
         ("seed: 1\n", ["--learning_rate", "high"], "learning_rate"),
         ("seed: 1\n", ["another.yaml"], "another.yaml"),
         ("eval_strategy: sometimes\n", [], "sometimes"),
         ("gradient_accumulation_steps: 0\n", [], "--gradient_accumulation_steps"),
         ("seed: 1\n", ["--dataloader_drop_last", "true"], "--dataloader_drop_last"),
-        (
-            "dataloader_num_workers: 1\n",
-            ["--dataloader_persistent_workers", "true"],
-            "--dataloader_persistent_workers",
-        ),
         ("seed: 1\n", ["--push_to_hub", "--hub_token", "hf_x"], "--hub_token"),
     ],
 )
@@ -79,10 +69,8 @@ def test_a_recipes_lists_are_lists(tmp_path, given, expected):
         ("run_name: 2020-01-02\nhub_model_id: 010\n", [], {"run_name": "2020-01-02", "hub_model_id": "010"}),
         ("bf16: false\nsave_only_model: true\n", [], {"bf16": False, "save_only_model": True}),
         ("hub_model_id: null\nsave_total_limit: ~\n", [], {"hub_model_id": None, "save_total_limit": None}),
-        ("hub_model_id: x\n", ["--hub_model_id", "null"], {"hub_model_id": None}),
         ("save_total_limit: 3\n", ["--seed", "3", "--save_total_limit=null"], {"save_total_limit": None, "seed": 3}),
         ("output_dir: ~/x\n", [], {"output_dir": str(Path.home() / "x")}),
-        ("seed: 1\n", ["--output_dir", "~/x y"], {"output_dir": str(Path.home() / "x y")}),
     ],
 )
 def test_text_is_text_null_unsets_and_a_home_is_found(tmp_path, recipe, flags, expected):
@@ -91,12 +79,11 @@ def test_text_is_text_null_unsets_and_a_home_is_found(tmp_path, recipe, flags, e
     assert all(settings[name] == value for name, value in expected.items() if name in settings)
 
 
-@pytest.mark.parametrize("number", ["1e-4", "1.5e-4", "1.0e-4"])
-def test_an_exponent_is_a_number_in_a_mapping_too(tmp_path, number):
-    """YAML 1.1 takes the first for a text."""
-    (tmp_path / "recipe.yaml").write_text(f"learning_rate: {number}\nconfig: {{layer_norm_eps: {number}}}\n")
+def test_an_exponent_is_a_number_in_a_mapping_too(tmp_path):
+    """YAML 1.1 takes it for a text."""
+    (tmp_path / "recipe.yaml").write_text("learning_rate: 1e-4\nconfig: {layer_norm_eps: 1e-4}\n")
     (_, model, training), settings = parse_arguments(GROUPS, "test", [tmp_path / "recipe.yaml"])
-    assert training.learning_rate == model.config["layer_norm_eps"] == settings["learning_rate"] == float(number)
+    assert training.learning_rate == model.config["layer_norm_eps"] == settings["learning_rate"] == 1e-4
 
 
 def test_a_mapping_is_json_as_a_flag():
@@ -183,32 +170,24 @@ def test_a_librarys_message_becomes_one_line(capsys):
     assert "header" in error and error.count("\n") == 1
 
 
-OUT = ["--output_dir", "x"]
-
-
 @pytest.mark.parametrize(
-    ("command", "arguments", "place"),
+    ("place", "error"),
     [
-        ("predict", ["--model", NSMC_SMALL], "inference.tokenization.TransformersTokenizer.encode"),
-        ("train-classifier", ["sample", *OUT, *TWO_STEPS], "training.classifier.tokenize"),
+        (
+            "inference.tokenization.TransformersTokenizer.encode",
+            ValueError("operands could not be broadcast together"),
+        ),
+        ("modeling_vanilla_transformer.VanillaTransformerEncoder", KeyError("a folder that cannot be read?")),
     ],
 )
-def test_a_fault_of_the_package_keeps_its_traceback(run, here, monkeypatch, command, arguments, place):
+def test_a_fault_of_the_package_keeps_its_traceback(run, monkeypatch, place, error):
     def fault(*args, **kwargs):
-        raise ValueError("operands could not be broadcast together")
+        raise error
 
     monkeypatch.setattr(f"hf_vanilla_transformer.{place}", fault)
-    with pytest.raises(ValueError, match="broadcast"):
-        run(command, *arguments, stdin="하나\n")
-
-
-def test_a_fault_of_the_models_code_is_not_taken_for_an_unreadable_folder(run, monkeypatch):
-    monkeypatch.setattr(
-        "hf_vanilla_transformer.modeling_vanilla_transformer.VanillaTransformerEncoder.__init__",
-        lambda *args: {}["field"],
-    )
-    with pytest.raises(KeyError):
-        run("predict", "--model", NSMC_SMALL, stdin="하나\n")
+    with pytest.raises(type(error)) as raised:
+        run("predict", "--model", ROOT / "model_cards" / "nsmc-small", stdin="하나\n")
+    assert raised.value is error
 
 
 def test_tracebacks_can_be_asked_for(run, monkeypatch):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import transformers
-from shared import LINES, QUIET
+from shared import LINES
 
 from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.inference import Classifier, Translator
@@ -100,7 +100,8 @@ def test_no_class_of_transformers_that_a_folder_may_name_as_its_tokenizer_runs_c
     # Models and configurations have one base class each, and their imports take half a minute: one of each is below.
     files = transformers._class_to_module.items()
     models = (name for name, file in files if ".modeling_" in file or ".configuration_" in file)
-    for name in {*dir(transformers)} - {name for name in models if not name.startswith("Auto")}:
+    names = {*dir(transformers)} - {name for name in models if not name.startswith("Auto")}
+    for name in (name for name in names if "." not in name):  # the others are modules
         named = getattr(transformers, name) if has(transformers, name) else None
         if not has(named, "from_pretrained"):
             continue
@@ -113,11 +114,13 @@ def test_no_class_of_transformers_that_a_folder_may_name_as_its_tokenizer_runs_c
                 load_tokenizer(str(planted))
 
 
-OTHERS = ["AutoFeatureExtractor", "AutoProcessorFast", "BarkModel", "BertConfig", "set_seed"]
-
-
-@pytest.mark.parametrize("file", ["config.json", "tokenizer_config.json"])
-@pytest.mark.parametrize("name", [*OTHERS, "pipeline", ["AutoProcessor"], {"a": "AutoModel"}, 7])
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        *(("config.json", "BertConfig"), ("tokenizer_config.json", "BarkModel"), ("config.json", "AutoProcessorFast")),
+        *(("tokenizer_config.json", ["AutoProcessor"]), ("config.json", 7)),
+    ],
+)
 def test_a_tokenizer_of_another_class_is_refused(planted, file, name):
     (planted / "tokenizer_config.json").unlink()
     (planted / file).write_text(json.dumps({"tokenizer_class": name}))
@@ -125,36 +128,25 @@ def test_a_tokenizer_of_another_class_is_refused(planted, file, name):
         load_tokenizer(str(planted))
 
 
-@pytest.mark.parametrize("name", ["AutoFeatureExtractor", "AutoImageProcessor", "AutoProcessor", "AutoModel"])
-def test_nothing_asks_whether_code_may_run(planted, name):
+def test_nothing_asks_whether_code_may_run(planted):
     """Also where `trust_remote_code` is not handed on."""
 
     class Loader:
         @staticmethod
         def from_pretrained(folder, **options):
-            return getattr(transformers, name).from_pretrained(folder)
+            return transformers.AutoProcessor.from_pretrained(folder)
 
     with pytest.raises(DataError, match="execute custom code"):
         load_from(Loader, str(planted), "tokenizer")
 
 
 @pytest.mark.parametrize("says", [MODEL, TOKENIZER], ids=["model", "tokenizer"])
-@pytest.mark.parametrize(
-    ("task", "line"),
-    [
-        ("classification", "predict --model FOLDER"),
-        ("translation", "translate --model FOLDER"),
-        ("classification", "train-classifier --data sample --model FOLDER --output_dir OUT"),
-    ],
-)
-def test_a_command_refuses_a_folder_that_needs_code(refused, plant, tmp_path, task, line, says):
-    folder = plant(task, says)
-    words = line.replace("FOLDER", str(folder)).replace("OUT", str(tmp_path / "out")).split()
-    said = refused(*words, *(QUIET if line.startswith("train") else []), stdin=CONSENT)
-    assert str(folder) in said
+def test_a_command_refuses_a_folder_that_needs_code(refused, plant, says):
+    folder = plant("classification", says)
+    assert str(folder) in refused("predict", "--model", folder, stdin=CONSENT)
 
 
-@pytest.mark.parametrize("value", ["evil/kernel", "flash|evil/kernel@main:attend", {"": "evil/kernel"}])
+@pytest.mark.parametrize("value", ["evil/kernel", {"": "evil/kernel"}])
 def test_attention_that_is_a_repositorys_code_is_refused(plant, value):
     """Before anything is fetched: transformers would say that `kernels` is not installed, or ask for it."""
     with pytest.raises(DataError, match="none of transformers' own"):

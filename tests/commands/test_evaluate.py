@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import yaml
 from exports.models import TIED
-from shared import ROOT, TINY, TWO_STEPS, read_json, tiny_config
+from shared import TINY, TWO_STEPS, read_json, tiny_config
 
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.data.changes import CHANGES, change_texts
@@ -96,27 +96,6 @@ def test_an_evaluation_with_changed_texts(succeed, trained, tmp_path):
     assert by_name["all_spaced"]["accuracy"] == pytest.approx(right.mean())
 
 
-@pytest.mark.slow
-def test_the_ready_made_classifier_does_not_mind_spacing(succeed, tmp_path):
-    """The published table of NSMC, on the 120 embedded test reviews."""
-    folder = ROOT / "model_cards" / "nsmc-small"
-    published = read_json(folder / "metrics.json")["test"]["robustness"]["changes"]
-    flags = ["--data", "sample", "--robustness", "all"]
-    succeed("evaluate", "--model", folder, "--output_dir", tmp_path / "run", *flags)
-    measured = read_json(tmp_path / "run" / "evaluation.json")["robustness"]["changes"]
-    assert [one["change"] for one in measured] == [one["change"] for one in published]
-    for ours, theirs in zip(measured, published, strict=True):
-        # Three standard errors of an accuracy of 120 reviews; with all characters spaced, the model before had 0.66.
-        assert ours["accuracy"] > theirs["accuracy"] - 3 * (0.13 * 0.87 / 120) ** 0.5, ours["change"]
-
-
-def test_an_evaluation_in_half_precision_is_nearly_the_same(succeed, trained, tmp_path):
-    succeed("evaluate", "--model", trained, "--output_dir", tmp_path / "run", "--dtype", "bfloat16")
-    report = read_json(tmp_path / "run" / "evaluation.json")
-    assert report["precision"] == "bfloat16"
-    assert report["accuracy"] == pytest.approx(read_json(trained / "metrics.json")["test"]["accuracy"], abs=0.05)
-
-
 def test_data_are_measured_whole_or_their_test_split(succeed, refused, trained, tmp_path):
     """With some labels alone, and line breaks; also the file that a run was trained on, whose recipe has the cut."""
     rows = [(f"정말 재미있는\n영화 {number}", ["negative", "positive"][number < 45]) for number in range(50)]
@@ -176,27 +155,11 @@ def test_a_translator_is_measured_by_its_translations(succeed, refused, corpus, 
     assert "--test_prefix" in refused("evaluate", *flags, "--test_prefix", "test")  # a table has no prefixes
 
 
-def test_an_exported_classifier_is_measured_as_its_model(succeed, trained, tmp_path):
-    pytest.importorskip("ctranslate2", reason="the extra [ctranslate2] is not installed")
-    reports = {}
-    for quantize in (None, "int8"):
-        folder = tmp_path / f"{quantize}"
-        export(str(trained), output_dir=str(folder), format="ctranslate2", quantize=quantize)
-        succeed("evaluate", "--model", folder, "--output_dir", tmp_path / f"{quantize}-run")
-        reports[quantize] = read_json(tmp_path / f"{quantize}-run" / "evaluation.json")
-    expected = read_json(trained / "metrics.json")["test"]
-    agree(reports[None], {name: value for name, value in expected.items() if name != "baseline"})
-    assert reports["int8"]["precision"] == "int8" and reports["int8"]["rows"] == expected["rows"]
-    assert reports["int8"]["accuracy"] == pytest.approx(expected["accuracy"], abs=0.05)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--split", "tset"], "--split"),
-        (["--dtype", "int8"], "--dtype"),
         (["--batch_size", "0"], "--batch_size"),
-        (["--model", "nowhere"], "nowhere"),
         (["--data", "nowhere.csv"], "nowhere.csv"),
         (["--robustness", "upside_down"], "no such change: upside_down"),
         (["--data", "three.csv"], "the model has no label a, b, c; it has negative, positive"),

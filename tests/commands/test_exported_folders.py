@@ -31,66 +31,33 @@ def test_an_export_answers_as_its_model(run, refused, tiny_models, tmp_path, nam
         assert "dtype bfloat16: only torch has it" in said
 
 
-@pytest.mark.parametrize(
-    ("record", "message"),
-    [
-        ("{", "export.json: not the record of an export"),
-        ("[]", "export.json: not the record of an export"),
-        ('{"format": "tensorrt"}', "export.json: not the record of an export"),
-    ],
-)
-def test_a_record_that_cannot_be_read_is_refused(refused, tmp_path, record, message):
-    (tmp_path / "export.json").write_text(record)
-    assert message in refused("predict", "--model", tmp_path, stdin="가\n")
-
-
 @pytest.fixture(scope="module")
-def exported(tiny_models, tmp_path_factory):
+def records(tiny_models, tmp_path_factory):
+    """An export's record, by the command that reads it."""
     pytest.importorskip("ctranslate2", reason="the extra [ctranslate2] is not installed")
     folder = tmp_path_factory.mktemp("exported")
     for task, model in tiny_models.items():
         export(model, output_dir=str(folder / task), format="ctranslate2")
-    return folder
+    tasks = {"predict": "classification", "translate": "translation"}
+    return {command: read_json(folder / task / "export.json") for command, task in tasks.items()}
 
 
-TRANSLATORS = [
-    *({"config": {"max_position_embeddings": -5}}, {"config": {"max_position_embeddings": "16"}}),
-    *(
-        {"generation": {"pad_token_id": 1.5}},
-        {"config": {"vocab_size": True}},
-        {"generation": {"eos_token_id": ["a"]}},
-    ),
-    *(
-        {"generation": {"decoder_start_token_id": 29}},
-        {"config": {"decoder_vocab_size": 0}},
-        {"config": {"id2label": 3}},
-    ),
-    *({"config": {"architectures": ["VanillaTransformerModel"]}}, {"config": None}, {"generation": "no"}),
-    *({"generation": {"max_new_tokens": -1}}, {"generation": {"num_beams": 2.5}}, {"generation": {"max_length": {}}}),
-    *({"generation": {"length_penalty": None}}, {"generation": {"length_penalty": float("nan")}}),
-    *({"task": "tagging"}, {"format": ["onnx"]}, {"format": "tensorrt"}, {"quantize": "int4"}, {"quantize": 8}),
+WRONG = [
+    *({"config": {"max_position_embeddings": "16"}}, {"generation": {"pad_token_id": 1.5}}, {"config": None}),
+    *({"config": {"architectures": ["VanillaTransformerModel"]}}, {"generation": {"length_penalty": float("nan")}}),
+    *({"generation": {"num_beams": 2.5}}, {"task": "tagging"}, {"format": "tensorrt"}, {"quantize": "int4"}),
 ]
-CLASSIFIERS = [
-    *({"config": {"problem_type": "x"}}, {"config": {"id2label": {}}}, {"config": {"id2label": {"a": "b"}}}),
-    *({"logits_without_tokens": [1.0]}, {"logits_without_tokens": ["a", "b"]}, {"logits_without_tokens": None}),
-]
-RECORDS = [("translation", changes) for changes in TRANSLATORS] + [("classification", one) for one in CLASSIFIERS]
+WRONG = [("translate", changes) for changes in WRONG]
+WRONG += [("predict", one) for one in ({"config": {"problem_type": "x"}}, {"logits_without_tokens": [1.0]})]
+WRONG += [("predict", {name: ...}) for name in ("format", "task", "config", "generation", "quantize")]
 
 
-@pytest.mark.parametrize(("task", "changes"), RECORDS, ids=str)
-def test_each_value_of_a_record_is_checked(refused, exported, tmp_path, task, changes):
-    """As those of config.json; the message names the file."""
-    record = read_json(exported / task / "export.json")
+@pytest.mark.parametrize(("command", "changes"), WRONG, ids=str)
+def test_each_value_of_a_record_is_checked(refused, records, tmp_path, command, changes):
+    """As those of config.json; the message names the file. `...` is an entry that is missing."""
+    record = dict(records[command])
     for name, value in changes.items():
         record[name] = {**record[name], **value} if isinstance(value, dict) else value
+    record = {name: value for name, value in record.items() if value is not ...}
     (tmp_path / "export.json").write_text(json.dumps(record))
-    name = "predict" if task == "classification" else "translate"
-    assert "export.json: not the record of an export (" in refused(name, "--model", tmp_path, stdin="가\n")
-
-
-def test_a_record_without_an_entry_is_refused(refused, exported, tmp_path):
-    for name in ("format", "task", "config", "generation", "quantize", "logits_without_tokens"):
-        record = read_json(exported / "classification" / "export.json")
-        del record[name]
-        (tmp_path / "export.json").write_text(json.dumps(record))
-        assert "export.json: not the record of an export (" in refused("predict", "--model", tmp_path, stdin="가\n")
+    assert "export.json: not the record of an export (" in refused(command, "--model", tmp_path, stdin="가\n")

@@ -71,28 +71,9 @@ def test_translations_come_in_the_order_of_the_texts(succeed, translator, tmp_pa
     assert translations[1] == translations[3] == ""
 
 
-def test_texts_come_from_standard_input_too(succeed, translator):
-    out = succeed("translate", "--model", translator, stdin="1 2\n3\n")
-    assert out.split("\n")[:-1] == list(expected_translations(translator, ["1 2", "3"], 1))
+def test_what_has_no_token_has_no_translation(succeed, translator):
     for empty, answers in (("", ""), (" \n\n", "\n\n"), ("\u200b\n\x01\x02\n", "\n\n")):
         assert succeed("translate", "--model", translator, stdin=empty) == answers
-
-
-def test_a_text_at_the_limit_is_read_and_beyond_it_cut(run, translator):
-    tokenizer = AutoTokenizer.from_pretrained(translator)
-    fits = next(text for n in range(20) if len(tokenizer(text := " ".join("1" * n))["input_ids"]) == 10)
-    status, out, err = run("translate", "--model", translator, stdin=f"{fits}\n")
-    assert "cut" not in err and out.split("\n")[:-1] == list(expected_translations(translator, [fits], 1))
-
-    long = f"1\n{fits} 2 3\n{fits} 4\n"
-    status, out, err = run("translate", "--model", translator, stdin=long)
-    assert out.split("\n")[1:2] == list(expected_translations(translator, [f"{fits} 2 3"], 1))
-    assert err.endswith("translate: texts cut to the 10 tokens that the model reads: 2\n")
-
-
-def test_translations_can_be_kept_short(succeed, translator):
-    out = succeed("translate", "--model", translator, "--max_new_tokens", "1", stdin="4 0 1 2\n")
-    assert len(out.split()) <= 1
 
 
 @pytest.mark.parametrize(
@@ -101,7 +82,6 @@ def test_translations_can_be_kept_short(succeed, translator):
         (["--model", "./classifier"], "not a translator but a VanillaTransformerForSequenceClassification"),
         ([], "no tokenizer"),
         (["--num_beams", "1.5"], "--num_beams"),
-        (["--batch_size", "-1"], "batch_size"),
     ],
 )
 def test_translating_refuses_with_one_line(refused, here, arguments, message):
@@ -122,7 +102,7 @@ def test_beams_are_those_of_the_models_own_generate_and_a_table_gets_a_column(su
     assert out.splitlines() == ["num,de,translation", *(f"{text},x,{written}" for text, written in rows)]
 
 
-def test_the_best_translations_and_their_scores_are_columns(succeed, refused, translator, tmp_path):
+def test_the_best_translations_and_their_scores_are_columns(succeed, translator, tmp_path):
     """As `Translator` has them, in lines and in tables."""
     texts = ["4 0 1 2 3", "", "1 2 3"]
     flags = ["--model", translator, "--num_beams", 3, "--num_return_sequences", 2, "--return_scores", "true"]
@@ -142,8 +122,3 @@ def test_the_best_translations_and_their_scores_are_columns(succeed, refused, tr
         rounded = [value if isinstance(value, str) else round(value, 4) for value in row]
         rounded = rounded if text else [None] * len(names)
         assert json.loads(line) == {"num": text, **dict(zip(names, rounded, strict=True))}
-    (tmp_path / "taken.csv").write_text("num,score 2\n1 2,x\n")
-    said = refused("translate", *flags, "--file", tmp_path / "taken.csv", "--text_column", "num")
-    assert "'score 2': rename that column" in said
-    said = refused("translate", *flags, "--num_beams", 1, stdin="1\n")
-    assert "num_return_sequences: 2, and the search has 1 beams (num_beams)" in said

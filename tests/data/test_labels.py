@@ -53,14 +53,11 @@ def test_numbers(load, tmp_path, suffix):
     [
         ([1.5, 2.5, 1.5], SINGLE, ["neither integers nor strings", REGRESSION]),
         ([["a"], ["b"], ["a"]], SINGLE, ["neither integers nor strings", MULTI]),
-        ([["a"], ["b"], ["a"]], REGRESSION, ["no numbers"]),
         ([1.5, 2.5, 3.5], MULTI, ["no lists of labels"]),
         (["1", "nan", "3"], REGRESSION, ["1 of 3 rows have no number in the column label"]),
-        (["a", "", "a"], MULTI, ["fewer than two labels: ['a']"]),
         ([1.5], REGRESSION, ["cannot be cut from train, where there is one row alone"]),
         (["a", "b"], "ranking", ["problem_type must be one of"]),
         ([[1, 0, 1], [0, 1, 0]], MULTI, ["vectors of 0 and 1"]),
-        ([[True, False], [False, True]], MULTI, ["vectors of 0 and 1"]),
         (["1|0|1", "0|1|0"], MULTI, ["vectors of 0 and 1"]),
         (["[0, 1, 0]", "['a', 'b']"], MULTI, ["lists as text"]),
         (["1,0,1", "0,1,0"], MULTI, ["vectors of 0 and 1"]),
@@ -81,15 +78,7 @@ def test_labels_of_another_kind_are_refused(load, tmp_path, labels, problem_type
 
 @pytest.mark.parametrize(
     "labels",
-    [
-        ("긍정", unicodedata.normalize("NFD", "긍정")),
-        ("긍정", "긍\u200b정"),
-        ("1", "１"),
-        ("01", "1"),
-        ("1.0", "1"),
-        ("+1", "1.00"),
-        ("a b", "a\u00a0 b"),
-    ],
+    [("긍정", unicodedata.normalize("NFD", "긍정")), ("가", "가\u200b"), ("01", "1"), ("+1", "1.00"), ("1.0", "1")],
 )
 def test_labels_that_look_the_same_are_refused(load, tmp_path, labels):
     with data_error("is written in two ways", *map(ascii, labels)):
@@ -134,8 +123,9 @@ def test_labels_that_train_lacks_are_named(load, tmp_path, caplog):
     assert f"{tmp_path}, split test: no row of train has the label 중립" in caplog.text
 
 
-@pytest.mark.parametrize("problem_type", [None, MULTI, REGRESSION])
-@pytest.mark.parametrize("labels", [["", " "], [-1, -1], [None, None]])
+@pytest.mark.parametrize(
+    ("labels", "problem_type"), [([-1, -1], None), (["", " "], MULTI), ([None, None], REGRESSION), (["", " "], None)]
+)
 def test_a_split_without_labels_is_not_read(load, tmp_path, caplog, labels, problem_type):
     """As the test split of a competition."""
     table(tmp_path / "train.json", ["1", "2"] * 10)

@@ -78,15 +78,13 @@ def test_training_pairs_with_an_empty_side_are_dropped(folder, load_pairs, caplo
         ({"train.ko.gz": ["가"]}, {}, "train.ko and train.ko.gz are both train: keep one"),
         ({"val.ko": ["하나", "둘"], "val.en": ["one", ""]}, {}, "split validation: 1 of 2 rows have an empty side"),
         ({"val.ko": ["하나", "둘"], "val.en": ["one"]}, {}, "val.ko and val.en: Number of rows must match"),
-        ({"train.ko": [""] * 40}, {}, "split train: 40 of 40 rows have an empty side"),
-        ({"pairs.tsv": ["ko\ten", "안녕\thello"]}, {}, "there is one row alone"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(folder, load_pairs, files, options, message):
     for name, lines in files.items():
         write_lines(folder / name, lines)
     with data_error(message):
-        load_pairs(folder / "pairs.tsv" if "pairs.tsv" in files else folder, **options)
+        load_pairs(folder, **options)
 
 
 def test_both_sides_end_with_eos_and_the_longer_one_counts(folder, load_pairs):

@@ -15,8 +15,10 @@ from hf_vanilla_transformer.data import tables
 from hf_vanilla_transformer.data.labels import label_names
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
-@pytest.mark.parametrize("labels", [["sad", "glad", "mad"], [10, 9, -1], ["2", "10", "1"]])
+@pytest.mark.parametrize(
+    ("suffix", "labels"),
+    [(".csv", [10, 9, -1]), (".tsv", ["2", "10", "1"]), (".jsonl", [10, 9, -1]), (".parquet", ["sad", "glad", "mad"])],
+)
 def test_table(load, tmp_path, caplog, suffix, labels):
     texts = [f'{i}, "감상"\u2028{i}' for i in range(30)]
     records = [{"n": i, "review": text, "mood": labels[i % 3]} for i, text in enumerate(texts)]
@@ -58,17 +60,14 @@ NOT_UTF_8 = "is not UTF-8 (invalid start byte)"
     ("name", "content", "message"),
     [
         ("t.csv", b"", "t.csv: the file is empty"),
-        ("t.csv", HEAD + b"a,0\nb,c,1\n", "t.csv, line 3: 3 columns instead of 2"),
         ("t.csv", HEAD + b'"a\nb\r\n\r\nc",0\r\n\r\n"d\ne",1,2\r\n', "t.csv, line 7: 3 columns instead of 2"),
         ("t.csv", HEAD + b'a,0\n"b,1\n', "t.csv, line 3: unexpected end of data"),
         ("t.csv", HEAD + b"a,0\n\xb0\xa1,1\n", f"t.csv, line 3: byte 1 {NOT_UTF_8}: name the --encoding"),
-        ("t.csv", HEAD, "t.csv: no rows"),
         ("t.tsv", b"document\tlabel\n\n", "t.tsv: no rows"),
         ("t.csv", HEAD + b"a,0\nb,0\nc,1\n", "one row alone has the label '1'"),
         ("t.csv", HEAD + b"a,0\nb,0\n", "the column 'label' has fewer than two labels: ['0']"),
         ("t.csv", b"document,label,label\na,0,1\n", "two columns 'label'; the columns are document, label, label"),
         ("t.tsv", b"document\tlabel\na\n", "t.tsv, line 2: 1 columns instead of 2"),
-        ("t.txt", "document\tlabel\n".encode("utf-16"), f"t.txt, line 1: byte 1 {NOT_UTF_8}"),
         ("t.json", b"", "t.json"),
         ("t.jsonl", b'{"text": "a", "stars": 1}\n', "no column 'label'; the columns are text, stars"),
         ("t.jsonl", b'{"document": 1, "label": 1}\n', "the column of --text_column holds"),
@@ -150,7 +149,6 @@ def test_data_sets_of_the_hub(load, monkeypatch):
     hub = {
         ("someone/reviews", None): DatasetDict(train=part, dev=part, extra=part, test=hub_rows([-1], ["yes", "no"])),
         ("klue", "ynat"): DatasetDict(dict.fromkeys(("train", "validation"), titles)),
-        ("someone/dev", None): DatasetDict(dev=part, test=part),
         ("someone/both", None): DatasetDict(train=part, dev=part, validation=part),
     }
     monkeypatch.setattr(tables, "load_dataset", lambda *name, **_: hub[name])
@@ -158,12 +156,8 @@ def test_data_sets_of_the_hub(load, monkeypatch):
     assert_shape(loaded, ["yes", "no"])
     assert {split: len(part) for split, part in loaded.items()} == {"train": 6, "validation": 8, "test": 2}
     assert len(load("klue", config_name="ynat", text_column="title")["validation"]) == 8
-    for name, message in (
-        ("someone/dev", "no split train; the splits are validation, test"),
-        ("someone/both", "two are the same split"),
-    ):
-        with data_error(name, message):
-            load(name)
+    with data_error("someone/both", "two are the same split"):
+        load("someone/both")
 
 
 def test_each_split_has_class_labels_of_its_own(load):

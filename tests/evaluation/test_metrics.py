@@ -62,8 +62,7 @@ def test_each_label_is_measured_by_itself():
         {"label": "c", "precision": 0.0, "recall": 0.0, "f1": 0.0, "rows": 1},
     ]
     assert report["macro_f1"] == report["f1"] == pytest.approx((2 / 3 + 0.5) / 3)
-    header, _, first, *_ = markdown_table(report["per_label"])
-    assert header == "| label | precision | recall | f1 | rows |" and first == "| a | 0.5000 | 1.0000 | 0.6667 | 1 |"
+    assert markdown_table(report["per_label"])[2] == "| a | 0.5000 | 1.0000 | 0.6667 | 1 |"
     two = classification_report(np.eye(2)[[1, 1, 1, 0]], np.array([1, 0, 1, 0]))
     assert two["f1"] == pytest.approx(0.8) and two["macro_f1"] == pytest.approx((0.8 + 2 / 3) / 2)
 
@@ -129,12 +128,9 @@ def test_bleu_is_that_of_wmts_tokens_and_needs_a_reference_each():
 @pytest.mark.parametrize(
     ("references", "tokens"),
     [
-        (["两只狗在雪地里玩耍。", "一个男人在骑自行车。"], "zh"),
-        (["兩隻狗在雪地裡玩耍。"], "zh"),
         (["我用 PyTorch 和 Transformers 训练了一个翻译模型"], "zh"),
         (["강아지 두 마리가 눈밭에서 논다.", "漢字도 조금 쓴다"], "13a"),
         (["Two dogs play in the snow.", "He says 你好 and สวัสดี to everybody."], "13a"),
-        (["Собаки играют в снегу."], "13a"),
         (["", "  ", "123 !?"], "13a"),
     ],
 )
@@ -145,16 +141,7 @@ def test_bleu_counts_the_words_of_the_references_script(references, tokens, capl
     assert not caplog.records
 
 
-@pytest.mark.parametrize(
-    "references",
-    [
-        ["สุนัขสองตัวเล่นในหิมะ"],
-        ["ໝາສອງໂຕຫຼິ້ນຫິມະ"],
-        ["ឆ្កែពីរក្បាលលេងក្នុងព្រិល"],
-        ["ခွေးနှစ်ကောင်"],
-        ["二匹の犬が雪の中で遊んでいる。", "カメラ"],
-    ],
-)
+@pytest.mark.parametrize("references", [["สุนัขสองตัวเล่นในหิมะ"], ["二匹の犬が雪の中で遊んでいる。", "カメラ"]])
 def test_where_bleu_finds_no_words_a_line_says_so(references, caplog):
     logging.Logger.warning_once.cache_clear()
     for _ in range(2):

@@ -1,16 +1,10 @@
 """Soft labels: teachers label texts, and a classifier learns from the labels."""
 
-import math
-from random import Random
-
 import numpy as np
 import pytest
-import torch
 from datasets import Dataset
-from distil import changed
-from distillation import SOFT_LABELS_FILE, labels_nearby, soft_label_loss
+from distillation import SOFT_LABELS_FILE, labels_nearby
 from shared import ROOT, TWO_STEPS, read_json
-from transformers.modeling_outputs import Seq2SeqSequenceClassifierOutput
 from two_teachers import SHARPNESS, linear_logits
 
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
@@ -31,37 +25,6 @@ def data():
 def linear(data):
     """The linear teacher of the data's training texts."""
     return linear_model(len(data["train"])).fit(data["train"]["text"][:], data["train"]["label"][:])
-
-
-def test_the_loss_is_the_cross_entropy_with_the_teachers_probabilities():
-    logits = torch.tensor([[0.0, 0.0], [math.log(3.0), 0.0]])
-    outputs = Seq2SeqSequenceClassifierOutput(logits=logits)
-    labels = torch.tensor([[0.2, 0.8], [0.5, 0.5]])
-    # By hand: the model says 1/2, 1/2 and 3/4, 1/4.
-    expected = (math.log(2) + 0.5 * math.log(4 / 3) + 0.5 * math.log(4)) / 2
-    torch.testing.assert_close(soft_label_loss(outputs, labels).item(), expected)
-    # Trainer counts every number of the labels.
-    torch.testing.assert_close(soft_label_loss(outputs, labels, num_items_in_batch=4).item(), expected)
-    # In an evaluation, labels are classes.
-    one_hot = soft_label_loss(outputs, torch.eye(2).flip(0))
-    torch.testing.assert_close(soft_label_loss(outputs, torch.tensor([1, 0])), one_hot)
-
-
-def test_labels_nearby_are_bayes_factors():
-    """Against the definition, term by term; neighbours are lines of the same file."""
-    files = [["a", "x", "b", "twice", "y", "c"], ["twice", "z", "d"], []]
-    texts, labels = ["a", "b", "c", "d", "twice", "elsewhere", "again", "again"], [0, 1, 2, 0, 1, 2, 2, 2]
-    factors = labels_nearby(files, texts, labels, scale=2)
-    prior = np.bincount(labels) / len(labels)
-    assert set(factors) == {"a", "x", "b", "y", "c", "z", "d"}
-    for lines in files:
-        for place, line in enumerate(lines):
-            near = 3 * prior
-            for other, neighbour in enumerate(lines):
-                if neighbour in ("a", "b", "c", "d") and other != place:
-                    near[labels[texts.index(neighbour)]] += math.exp(-abs(other - place) / 2)
-            if line != "twice":
-                np.testing.assert_allclose(factors[line], near / near.sum() / prior)
 
 
 def test_the_linear_baseline_reads_no_spaces(succeed, data, tmp_path):
@@ -127,11 +90,3 @@ def test_two_teachers_label_texts_and_a_student_reads_them_spaced_anew(succeed, 
         "rows": len(rows),
         "sha256": file_checksum(labels / SOFT_LABELS_FILE),
     }
-
-
-def test_a_students_texts_are_spaced_anew():
-    random, text = Random(1), "정말 재미있는 영화"
-    drawn = [changed(text, 0.25, random) for _ in range(2000)]
-    assert 0.3 < np.mean([one == text for one in drawn]) < 0.4  # as written 0.45, without a slip 0.75 of these
-    letters = [one.replace(" ", "") for one in drawn]
-    assert 0.7 < np.mean([one == text.replace(" ", "") for one in letters]) < 0.8

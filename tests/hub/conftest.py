@@ -1,69 +1,64 @@
-import os
+import json
 import shutil
-import threading
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import create_autospec
 
-import huggingface_hub
 import pytest
-from hub_server import TOKEN, HubServer
+from huggingface_hub import HfApi
+from huggingface_hub.errors import HTTPError
+from huggingface_hub.utils import build_hf_headers, filter_repo_objects
 
-from hf_vanilla_transformer.commands import train_classifier
-from hub.repository import QUICK, UNLISTED
-
-
-@pytest.fixture(scope="session")
-def hub():
-    with HubServer() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server
-        server.shutdown()
+from hub.repository import UNLISTED
 
 
-@pytest.fixture(scope="session")
-def environment(hub):
-    """The environment of a stranger's process: none of our settings for Python and the Hub."""
-    return {
-        **{name: value for name, value in os.environ.items() if not name.startswith(("HF_", "PYTHON"))},
-        "HF_ENDPOINT": hub.url,
-        "HF_HUB_DISABLE_XET": "1",
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-        "HF_TOKEN": TOKEN,
-        "NO_PROXY": "127.0.0.1,localhost",
-    }
+class Hub:
+    """The Hub behind `HfApi`, in memory: `branches` by (repository, branch), `titles` of commits, `requests`."""
 
+    def __init__(self):
+        self.branches: dict[tuple[str, str], dict[str, bytes]] = {}
+        self.private, self.titles, self.requests, self.refuses = {}, [], [], False
 
-@pytest.fixture
-def server(hub, monkeypatch):
-    """The server, without repositories, for this process, too; at the end of the test it knew every request."""
-    for state in (hub.repositories, hub.objects, hub.faults, hub.requests, hub.unknown):
-        state.clear()
-    constants = {"ENDPOINT": hub.url, "HF_HUB_OFFLINE": False}
-    for name, value in (constants | dict.fromkeys(("HF_HUB_DISABLE_XET", "HF_HUB_DISABLE_TELEMETRY"), True)).items():
-        monkeypatch.setattr(huggingface_hub.constants, name, value)
-    monkeypatch.setattr("huggingface_hub.utils._http.time", SimpleNamespace(sleep=lambda seconds: None))
-    monkeypatch.setattr("transformers.utils.hub._hf_api", None)  # remembers the endpoint
-    monkeypatch.setenv("HF_TOKEN", TOKEN)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
-    huggingface_hub.close_session()
-    yield hub
-    huggingface_hub.close_session()
-    assert not hub.unknown
+    def create_repo(self, api: HfApi, repo_id: str, private: bool | None = None, **_) -> SimpleNamespace:
+        build_hf_headers(token=api.token)  # an error without a token
+        self.requests.append("create_repo")
+        self.branches.setdefault((repo_id, "main"), {})
+        self.private.setdefault(repo_id, bool(private))
+        return SimpleNamespace(repo_id=repo_id)
 
+    def model_info(self, api: HfApi, repo_id: str) -> SimpleNamespace:
+        config = self.branches[repo_id, "main"].get("config.json", b"{}")
+        return SimpleNamespace(config=json.loads(config), private=self.private[repo_id])
 
-@pytest.fixture(scope="session")
-def run_folder(tmp_path_factory) -> Path:
-    """A run's folder as the command leaves it."""
-    folder = tmp_path_factory.mktemp("runs") / "tiny"
-    train_classifier.main(["--output_dir", str(folder), *QUICK, "--license", "apache-2.0"])
-    return folder
+    def create_branch(self, api: HfApi, repo_id: str, *, branch: str, exist_ok: bool) -> None:
+        self.branches.setdefault((repo_id, branch), dict(self.branches[repo_id, "main"]))
+
+    def upload_folder(
+        self, api: HfApi, *, repo_id, folder_path, commit_message, allow_patterns=None, revision=None, **_
+    ) -> SimpleNamespace:
+        if self.refuses:
+            raise HTTPError("500: on purpose")
+        names = [file.relative_to(folder_path).as_posix() for file in Path(folder_path).rglob("*") if file.is_file()]
+        sent = filter_repo_objects(names, allow_patterns=allow_patterns)
+        self.branches[repo_id, revision or "main"] |= {name: (Path(folder_path) / name).read_bytes() for name in sent}
+        self.titles.append(commit_message)
+        return SimpleNamespace(commit_url=f"https://huggingface.co/{repo_id}/commit/{len(self.titles)}")
 
 
 @pytest.fixture
-def folder(run_folder, tmp_path) -> Path:
+def hub(monkeypatch) -> Hub:
+    """A Hub without repositories, on which a user is logged in."""
+    hub = Hub()
+    for name in ("create_repo", "model_info", "create_branch", "upload_folder"):
+        monkeypatch.setattr(HfApi, name, create_autospec(getattr(HfApi, name), side_effect=getattr(hub, name)))
+    monkeypatch.setenv("HF_TOKEN", "hf_" + "k" * 34)
+    return hub
+
+
+@pytest.fixture
+def folder(trained, tmp_path) -> Path:
     """The test's own copy of the run's folder, with `UNLISTED`."""
-    folder = shutil.copytree(run_folder, tmp_path / "tiny")
+    folder = shutil.copytree(trained, tmp_path / "sample", ignore=shutil.ignore_patterns("checkpoint-*"))
     (folder / "sub" / "checkpoint-2").mkdir(parents=True)
     for file in UNLISTED:
         (folder / file).parent.mkdir(exist_ok=True)

@@ -3,12 +3,10 @@
 import sys
 import warnings
 from pathlib import Path
-from xml.etree import ElementTree
 
 import matplotlib
 import pytest
 import torch
-from matplotlib.image import imread
 from shared import ROOT, tiny_config
 from transformers.masking_utils import create_causal_mask
 
@@ -24,10 +22,6 @@ import paper_plots
 KOREAN = ["[BOS]", "▁정말", "▁재미", "있고"]
 
 
-def maps(*shape: int) -> torch.Tensor:
-    return torch.rand(shape).softmax(dim=-1)
-
-
 @pytest.fixture(autouse=True)
 def strict():
     """Turn warnings into errors, except for missing glyphs if no font has Hangul; compare matplotlib's settings."""
@@ -40,44 +34,13 @@ def strict():
     assert dict(matplotlib.rcParams) == before
 
 
-def test_a_picture_is_a_png_or_an_svg(tmp_path):
-    for name in ("a.png", "a.svg"):
-        paper_plots.plot_sinusoid_table(40, 16, tmp_path / name)
-    assert imread(tmp_path / "a.png")[..., :3].std() > 0.05
-    assert ElementTree.parse(tmp_path / "a.svg").getroot().tag.endswith("svg")
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("sinusoid_table", (0, 4)),
-        ("masks", (list("abcd"), [1, 1])),
-        ("smoothed_targets", (torch.ones(3),)),
-        ("attention", (torch.ones(2, 5, 3), list("abc"), list("defgh"))),
-    ],
-)
-def test_shapes_that_do_not_fit_are_refused(name, arguments, tmp_path):
-    with pytest.raises(paper_plots.DataError):
-        getattr(paper_plots, f"plot_{name}")(*arguments, tmp_path / "a.png")
-
-
 def images(figure) -> list[torch.Tensor]:
     return [torch.as_tensor(image.get_array().filled()) for axes in figure.axes for image in axes.get_images()]
 
 
-def labels(axis) -> list[str]:
-    return [label.get_text() for label in axis.get_ticklabels()]
-
-
-def test_the_sinusoid_is_the_models(tmp_path):
-    (image,) = images(paper_plots.plot_sinusoid_table(9, 6, tmp_path / "a.png"))
-    assert torch.equal(image, sinusoid_table(9, 6))
-
-
 @pytest.mark.parametrize("attention_mask", [[1, 1, 1, 1], [1, 1, 0, 0]])
-def test_the_combined_mask_is_the_decoders(attention_mask, tmp_path):
-    figure = paper_plots.plot_masks(list("abcd"), attention_mask, tmp_path / "a.png")
-    pad, causal, both = images(figure)
+def test_the_combined_mask_is_the_decoders(attention_mask):
+    pad, causal, both = images(paper_plots.plot_masks(list("abcd"), attention_mask))
     config = tiny_config()
     config._attn_implementation = "eager"
     expected = create_causal_mask(
@@ -89,22 +52,13 @@ def test_the_combined_mask_is_the_decoders(attention_mask, tmp_path):
     assert torch.equal(both.bool(), expected[0, 0] == 0)
     assert torch.equal(both, pad * causal)
     assert pad.sum() == 4 * sum(attention_mask) and causal.sum() == 10
-    assert labels(figure.axes[0].xaxis) == labels(figure.axes[0].yaxis) == list("abcd")
 
 
-def test_each_head_has_its_map(tmp_path):
-    probabilities = maps(5, 3, 5)
-    figure = paper_plots.plot_attention(probabilities, list("abc"), list("defgh"), tmp_path / "a.png", "Cross")
+def test_positions_and_heads_have_their_numbers():
+    assert torch.equal(*images(paper_plots.plot_sinusoid_table(9, 6)), sinusoid_table(9, 6))
+    probabilities = torch.rand(5, 3, 5).softmax(dim=-1)
+    figure = paper_plots.plot_attention(probabilities, ["a", "$x^{$", "c"], list("defgh"))
     assert torch.equal(torch.stack(images(figure)), probabilities)
-    assert labels(figure.axes[0].yaxis) == list("abc") and labels(figure.axes[4].xaxis) == list("defgh")
-
-
-def test_tokens_are_drawn_as_they_are(tmp_path):
-    """An underscore replaces SentencePiece's bar. Dollar signs are no formulas."""
-    tokens = ["▁ein", "größer", "$x^{$", "a b", *KOREAN]
-    figure = paper_plots.plot_attention(maps(len(tokens), len(tokens)), tokens, tokens, tmp_path / "a.png")
-    drawn = ["_ein", "größer", "$x^{$", "a b", "[BOS]", "_정말", "_재미", "있고"]
-    assert labels(figure.axes[0].xaxis) == labels(figure.axes[0].yaxis) == drawn
 
 
 def test_korean_is_drawn_with_a_font_that_matplotlib_has_not_listed_yet(tmp_path, monkeypatch, recwarn):
@@ -117,7 +71,7 @@ def test_korean_is_drawn_with_a_font_that_matplotlib_has_not_listed_yet(tmp_path
     ]
     monkeypatch.setattr(font_manager.fontManager, "ttflist", latin)
     paper_plots._families.cache_clear()
-    paper_plots.plot_attention(maps(4, 4), KOREAN, KOREAN, tmp_path / "a.png")
+    paper_plots.plot_attention(torch.eye(4), KOREAN, KOREAN, tmp_path / "a.png")
     paper_plots.plot_noam_rates({"학습률": [1, 2]}, tmp_path / "b.png")
     assert not [str(warning.message) for warning in recwarn if "Glyph" in str(warning.message)]
 

@@ -1,15 +1,13 @@
-"""`upload` and `vanilla-transformer push-to-hub`: the real client against a server on loopback."""
+"""`upload` and `vanilla-transformer push-to-hub`: which files arrive, and what is refused."""
 
 import re
 import shutil
 
 import pytest
-from hub_server import USER, Fault
-from huggingface_hub.errors import HTTPError
 from shared import RUN_FILES
 
-from hf_vanilla_transformer.hub import repository_files, upload
-from hub.repository import REPO, UNLISTED, contents, edit, in_repository
+from hf_vanilla_transformer.hub import repository_files
+from hub.repository import REPO, UNLISTED, contents, edit
 
 
 pytestmark = pytest.mark.slow  # they train and send for seconds
@@ -27,23 +25,23 @@ def dry_run(succeed, folder) -> tuple[dict[str, int], set[str]]:
     return sizes, left
 
 
-def test_only_what_a_run_writes_is_uploaded(server, succeed, folder):
+def test_only_what_a_run_writes_is_uploaded(hub, succeed, folder):
     """`folder` also holds `UNLISTED`."""
     others = {"notes.txt", "x.pkl", "int8[1]/id_rsa", "wandb/debug.log", "runs/today_host/events.out"}
     for name in (*others, "vocab.txt"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("secret")
     sizes, left = dry_run(succeed, folder)
-    assert server.requests == []
+    assert not hub.requests
     assert sizes == {name: len(content) for name, content in contents(folder).items()}
     assert sizes.keys() == RUN_FILES | {"vocab.txt"}
     unlisted = {name for name in UNLISTED if "/" not in name} | {"training_args.bin", "notes.txt", "x.pkl"}
     assert left == unlisted | {"checkpoint-2/", "sub/", "wandb/", "runs/", "int8[1]/"}
     succeed("push-to-hub", folder, "--repo_id", REPO)
-    assert in_repository(server).keys() == sizes.keys()
+    assert hub.branches[REPO, "main"].keys() == sizes.keys()
 
 
-def test_an_export_alone_is_a_repository(server, succeed, refused, tmp_path):
+def test_an_export_alone_is_a_repository(hub, succeed, refused, tmp_path):
     """Its card is sent as it is."""
     files = {
         "README.md": "---\ntags: [vanilla-transformer]\n---\n`model`, exported.",
@@ -54,37 +52,43 @@ def test_an_export_alone_is_a_repository(server, succeed, refused, tmp_path):
         (tmp_path / name).write_text(content)
     for _ in range(2):  # the second meets the first one's kind of model
         succeed("push-to-hub", tmp_path, "--repo_id", REPO)
-    assert {name: content.decode() for name, content in in_repository(server).items()} == files
+    assert {name: content.decode() for name, content in hub.branches[REPO, "main"].items()} == files
     (tmp_path / "config.json").unlink()
     assert "config.json missing" in refused("push-to-hub", tmp_path, "--repo_id", REPO, "--dry_run")
 
 
-def test_the_repository_is_the_folder(server, succeed, folder):
+def test_the_repository_is_the_folder(hub, succeed, folder):
     """The card names the repository where it loads the model."""
     before = (folder / "README.md").read_text()
     out = succeed("push-to-hub", folder, "--repo_id", REPO)
-    assert in_repository(server) == contents(folder)
+    assert hub.branches[REPO, "main"] == contents(folder)
     card = (folder / "README.md").read_text()
-    assert f'model="{REPO}"' in card and card.replace(REPO, "tiny") == before
-    repository = server.repositories[REPO]
-    assert out.strip().endswith(f"/{REPO}/commit/{repository.branches['main']}")
-    assert not repository.private and len(server.titles(REPO)) == 2
+    assert f'model="{REPO}"' in card and card.replace(REPO, "sample") == before
+    assert out.strip().endswith(f"/{REPO}/commit/1") and hub.private == {REPO: False}
 
     (folder / "README.md").unlink()
     out = succeed("push-to-hub", folder, "--repo_id", REPO, "--dry_run")
     assert "README.md (made from the record)" in out and not (folder / "README.md").exists()
     succeed("push-to-hub", folder, "--repo_id", REPO)
-    assert server.files(REPO)["README.md"].decode() == card
+    assert hub.branches[REPO, "main"]["README.md"].decode() == card
 
 
-def test_a_second_vocabulary_is_uploaded(server, succeed, refused, folder):
-    edit(folder / "config.json", decoder_vocab_size=1500)
+def test_a_branch_begins_as_main_does(hub, succeed, folder):
+    succeed("push-to-hub", folder, "--repo_id", REPO)
+    main = dict(hub.branches[REPO, "main"])
+    (folder / "run.json").write_text((folder / "run.json").read_text() + "\n")
+    succeed("push-to-hub", folder, "--repo_id", REPO, "--revision", "v1")
+    assert hub.branches[REPO, "main"] == main != hub.branches[REPO, "v1"] == contents(folder)
+
+
+def test_a_second_vocabulary_is_uploaded(hub, succeed, refused, folder):
+    edit(folder / "config.json", decoder_vocab_size=1507)
     assert "no tokenizer can be read here" in refused("push-to-hub", folder, "--repo_id", REPO, "--dry_run")
     (folder / "target_tokenizer").mkdir()
     for file in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(folder / file, folder / "target_tokenizer" / file)
     succeed("push-to-hub", folder, "--repo_id", REPO)
-    assert in_repository(server).keys() >= {"target_tokenizer/tokenizer.json"}
+    assert hub.branches[REPO, "main"].keys() >= {"target_tokenizer/tokenizer.json"}
 
 
 @pytest.mark.parametrize(
@@ -93,7 +97,6 @@ def test_a_second_vocabulary_is_uploaded(server, succeed, refused, folder):
         ("curves.png", None, "curves.png missing"),
         ("model.safetensors", b"cut off", "no model can be read"),
         ("tokenizer.json", b"{", "no tokenizer can be read"),
-        ("recipe.yaml", b"", "recipe.yaml"),
         ("README.md", b"---\na: [\n---\n", "README.md"),
     ],
 )
@@ -105,30 +108,15 @@ def test_a_folder_that_is_not_complete_is_refused(folder, file, content, message
         repository_files(folder)
 
 
-def test_without_a_token_nothing_is_asked(server, refused, run_folder, monkeypatch):
+def test_without_a_token_nothing_is_asked(hub, refused, trained, monkeypatch):
     monkeypatch.delenv("HF_TOKEN")
-    assert "`hf auth login`" in refused("push-to-hub", run_folder, "--repo_id", REPO)
-    assert not server.requests
+    assert "`hf auth login`" in refused("push-to-hub", trained, "--repo_id", REPO)
+    assert not hub.requests
 
 
-def test_a_taken_name_is_refused(server, refused, folder):
-    server.create(REPO, files={"config.json": b'{"model_type": "bert"}'})
+def test_a_taken_name_is_refused(hub, refused, folder):
+    hub.branches[REPO, "main"] = {"config.json": b'{"model_type": "bert"}'}
     assert "bert" in refused("push-to-hub", folder, "--repo_id", REPO)
-    server.create(f"{USER}/public")
-    assert "public" in refused("push-to-hub", folder, "--repo_id", f"{USER}/public", "--private")
-    assert all(len(server.titles(repo)) == 1 for repo in server.repositories)
-
-
-@pytest.mark.parametrize(("method", "path"), [("PUT", "/lfs/"), ("POST", "/commit/")])
-def test_a_second_upload_completes_the_first(server, folder, method, path):
-    """The server hangs up in the middle of a request."""
-    server.faults.append(Fault(method, path))
-    with pytest.raises((OSError, RuntimeError, HTTPError)):
-        upload(folder, REPO)
-    assert len(server.titles(REPO)) == 1
-    server.faults.clear()
-    server.requests.clear()
-    upload(folder, REPO)
-    assert in_repository(server) == contents(folder)
-    # Weights that have arrived are not sent again.
-    assert sum(method == "PUT" for method, _ in server.requests) == (path == "/lfs/")
+    hub.branches["kim/public", "main"], hub.private["kim/public"] = {}, False
+    assert "public" in refused("push-to-hub", folder, "--repo_id", "kim/public", "--private")
+    assert not hub.titles

@@ -20,7 +20,6 @@ from hf_vanilla_transformer import (
     evaluate,
     train_classifier,
 )
-from hf_vanilla_transformer.__main__ import COMMANDS
 from hf_vanilla_transformer.data import load_labelled_text, tokenize
 from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub import RecordCallback
@@ -34,7 +33,6 @@ from hf_vanilla_transformer.inference.folder import (
     load_tokenizer_to_train,
     task_of_folder,
 )
-from hf_vanilla_transformer.settings.recipes import RECIPES, recipes_of
 from hf_vanilla_transformer.tasks import TASKS, Task
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
@@ -144,7 +142,3 @@ def test_a_task_is_offered_to_no_command_that_its_row_does_not_name(use, tmp_pat
     assert "a tagger" in refused(use, *flags) or use != "export"
     assert use == "export" or f"tagger: {use} takes no tagger" in refused(use, *flags)
     assert not (tmp_path / "new").exists()
-
-
-def test_each_recipe_names_its_command():
-    assert {name for command in COMMANDS for name in recipes_of(command)} == {file.stem for file in RECIPES.glob("*")}

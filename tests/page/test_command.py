@@ -23,14 +23,12 @@ def test_the_folder_has_the_page_and_what_it_reads_of_the_models(succeed, tmp_pa
     (folders[0] / "checkpoint-1").mkdir()
     (folders[0] / "checkpoint-1" / "config.json").write_text("{}")
     page = tmp_path / "page"
-    said = succeed("page", "--model", *folders, "--output_dir", page, "--language", "ko")
+    said = succeed("page", "--model", *folders, "--output_dir", page)
     assert said == f"python -m http.server --bind 127.0.0.1 --directory {page}\n"
     assert names_in(PAGE) <= names_in(page)
     beside = read_json(page / "page.json")
-    assert re.fullmatch(
-        r"https://github.com/[^/]+/hf_vanilla_transformer/blob/main/docs/walkthrough", beside["chapters"]
-    )
-    assert beside == {"language": "ko", "models": ["classifier", "translator"], "chapters": beside["chapters"]}
+    assert beside["models"] == ["classifier", "translator"]
+    assert re.fullmatch(r"Repository, https://github.com/[^/]+/hf_vanilla_transformer", beside["home"])
     own = {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"}
     assert own <= names_in(page / "models" / "translator")
     targets = {"target_tokenizer/tokenizer.json", "target_tokenizer/tokenizer_config.json"}

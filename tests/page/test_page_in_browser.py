@@ -6,6 +6,7 @@ looks for what some readers cannot use, comes from npm.
 
 import functools
 import json
+import re
 import shutil
 import subprocess
 import tarfile
@@ -13,6 +14,7 @@ import threading
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+import torch
 from exports.models import CONFIGS, random_model, save
 from shared import LINES, ROOT, tiny_config
 
@@ -27,8 +29,7 @@ expect = playwright.expect
 
 PAGE = ROOT / "hf_vanilla_transformer" / "page"
 CLASSIFIER, TRANSLATOR = (ROOT / "model_cards" / name for name in ("nsmc-small", "multi30k-de-en"))
-PANELS = ["map", "text", "head", "attentions", "layers", "decoding", "lens", "classifier", "experiments", "questions"]
-PANELS += ["training"]
+PANELS = ["map", "text", "head", "attentions", "layers", "decoding", "lens", "classifier", "experiments", "training"]
 MARKUP = "<img src=x onerror=document.title='ran'>"
 AXE = "axe-core@4.10.3"
 # Learned positions and two vocabularies; no positions; norms with one scale; a head size of its own; one table.
@@ -75,8 +76,8 @@ def visit(browser, tmp_path):
         (folder / "models").mkdir(exist_ok=True)
         for model in models:
             (folder / "models" / model.name).symlink_to(model)
-        names = {"language": None, "models": [model.name for model in models]}
-        (folder / "page.json").write_text(json.dumps(names))
+        beside = {"models": [model.name for model in models], "home": ".."}
+        (folder / "page.json").write_text(json.dumps(beside))
         servers.append(ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(folder))))
         threading.Thread(target=servers[-1].serve_forever, daemon=True).start()
         base = f"http://127.0.0.1:{servers[-1].server_port}/"
@@ -257,14 +258,56 @@ def test_an_experiment_counts_the_sentences_that_stay(visit):
     expect(page.locator(".of-experiments")).to_contain_text("of 20 sentences")
 
 
-def test_a_question_is_guessed_before_its_answer_shows(visit):
-    page = visit(CLASSIFIER, address="?lang=en#attentions")
+def test_a_question_about_the_run_is_guessed_before_its_answer_shows(visit):
+    page = visit(TRANSLATOR, address="?lang=en#attentions")
     question = page.locator(".question")
-    assert "causal mask" not in question.inner_text()
-    question.get_by_role("button", name="The source is shorter").click()
-    expect(question).to_contain_text("Not so. The causal mask hides what follows.")
-    go(page, "questions")
-    expect(page.locator(".of-questions")).to_contain_text("0 right of 1 answered")
+    expect(question).to_contain_text(re.compile(r"has (\d+) × \1 weights"))
+    assert "training" not in question.inner_text()
+    question.get_by_role("button").last.click()
+    expect(question).to_contain_text(re.compile(r"Not so. \d+. From each token it hides all later ones"))
+    page.locator("#input").fill("Ein Hund.")  # another run, another question
+    expect(question).not_to_contain_text("Not so.")
+
+
+def test_every_question_has_an_answer(visit):
+    for model, left_out in ((TRANSLATOR, "classifier"), (CLASSIFIER, "decoding lens")):
+        page = visit(model)
+        for panel in PANELS:
+            go(page, panel)
+            if panel in left_out:
+                assert page.locator(".question").count() == 0
+                continue
+            page.locator(".question .options button").first.click()
+            expect(page.locator(".question .right")).to_have_count(1)
+            expect(page.locator(".question [role=status]")).to_contain_text(re.compile("^(Right|Not so)"))
+        page.close()
+
+
+# Of each kind: what stands beside the answer's arrow, and in the classifier's panel.
+KINDS = {
+    "single_label_classification": (r"→LABEL_\d[\d.]+ %", "The softmax turns"),
+    "multi_label_classification": (r"→(∅|LABEL_\d[LABEL_\d, ]*([\d.]+ %(, )?)+)", "The sigmoid makes"),
+    "regression": (r"→(−?[\d.]+(, )?){3}", "The scores themselves"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_answers_of_every_kind_of_labels(kind, visit, tmp_path):
+    model = random_model(tiny_config(num_labels=3, problem_type=kind), "classification")
+    with torch.no_grad():
+        model.classifier.weight.mul_(4)  # far from 0
+    folder = tmp_path / kind
+    save(model, folder)
+    page = visit(folder)
+    answer, how = KINDS[kind]
+    expect(page.locator(".answer")).to_have_text(re.compile(f"^{answer}$"))
+    values = Classifier(str(folder)).probabilities([page.locator("#input").input_value()])[0]
+    go(page, "classifier")
+    expect(page.locator(".of-classifier")).to_contain_text(how)
+    shown = page.locator(".of-classifier .bars").first.locator(".value").all_inner_texts()
+    numbers = [float(text.replace("−", "-").replace("%", "").replace("< ", "")) for text in shown]
+    scale = 1 if kind == "regression" else 100
+    assert numbers == pytest.approx(list(scale * values), abs=0.1)  # "< 0.1 %"
 
 
 def test_training_copies_and_can_be_scrubbed(visit):
@@ -272,7 +315,7 @@ def test_training_copies_and_can_be_scrubbed(visit):
     page.get_by_role("button", name="Train").click()
     expect(page.locator(".of-training .sum")).to_contain_text("Step 12")
     page.locator(".of-training input[type=range]").fill("2")
-    expect(page.locator(".of-training .sum")).to_contain_text("Step 2,")
+    expect(page.locator(".of-training .sum")).to_contain_text("Step 2:")
     assert page.evaluate("document.getAnimations().length") == 0
 
 

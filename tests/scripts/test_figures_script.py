@@ -1,4 +1,4 @@
-"""scripts/figures.py: a model's attention, a run's curves, and refusals."""
+"""scripts/figures.py: its commands run, a model's attention is the model's, refusals."""
 
 import json
 import runpy
@@ -15,9 +15,8 @@ from hf_vanilla_transformer import (
     VanillaTransformerEncoderModel,
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
-    VanillaTransformerModel,
 )
-from hf_vanilla_transformer.inference.folder import load_tokenizer
+from hf_vanilla_transformer.inference.folder import load_model, load_tokenizers
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
@@ -41,7 +40,6 @@ def models(tmp_path_factory) -> Path:
     for name, model in {
         "classifier": VanillaTransformerForSequenceClassification(tiny_config()),
         "two-vocabularies": VanillaTransformerForConditionalGeneration(tiny_config(decoder_vocab_size=23)),
-        "no-start": VanillaTransformerModel(tiny_config(decoder_start_token_id=None)),
         "encoder": VanillaTransformerEncoderModel(tiny_config()),
     }.items():
         model.save_pretrained(folder / name)
@@ -50,9 +48,6 @@ def models(tmp_path_factory) -> Path:
     target_tokenizer.save_pretrained(folder / "two-vocabularies" / "target_tokenizer")
     (folder / "classifier" / "metrics.json").write_text(json.dumps({"epochs": EPOCHS}))
     (folder / "classifier" / "evaluation.json").write_text(json.dumps(EVALUATION))
-    (folder / "not-evaluated").mkdir()
-    for name in ("metrics", "evaluation"):
-        (folder / "not-evaluated" / f"{name}.json").write_text("{}")
     return folder
 
 
@@ -77,69 +72,44 @@ def test_the_docstrings_commands_run(arguments, succeed, tmp_path):
     assert imread(tmp_path / "a.png").std() > 0.05
 
 
-@pytest.fixture
-def drawn(monkeypatch):
-    """The arguments of each call of `plot_attention`."""
+@pytest.mark.parametrize(
+    ("model", "kind", "target"),
+    [("classifier", "encoder", None), ("classifier", "decoder", "가 나"), ("two-vocabularies", "cross", "ab c")],
+)
+def test_attention_is_the_models(model, kind, target, succeed, monkeypatch):
+    """Of the layer and the head that are asked for, with the tokens in their places."""
     calls = []
 
     def plot_attention(probabilities, query_tokens, key_tokens, file, title):
-        calls.append((probabilities, query_tokens, key_tokens, title))
+        calls.append((probabilities, query_tokens, key_tokens))
 
     monkeypatch.setattr(sys.modules["paper_plots"], "plot_attention", plot_attention)
-    return calls
-
-
-SOURCE = "가나다라 마바사 다"
-
-
-@pytest.mark.parametrize(
-    ("model", "kind", "target"),
-    [
-        ("classifier", "encoder", None),
-        ("classifier", "decoder", "가 나"),
-        ("classifier", "cross", None),
-        ("two-vocabularies", "decoder", None),
-        ("two-vocabularies", "cross", "ab c"),
-    ],
-)
-def test_attention_is_the_models(model, kind, target, succeed, drawn):
-    """Rows sum to 1, the decoder sees nothing that comes later, and tokens are in their places."""
-    arguments = ["--figure", "attention", "--model", model, "--kind", kind, "--layer", "1", "--file", "a.png"]
-    succeed("figures.py", *arguments, "--text", SOURCE, *(["--target", target] if target else []))
-    ((probabilities, queries, keys, _),) = drawn
-    assert probabilities.shape == (tiny_config().encoder_attention_heads, len(queries), len(keys))
-    torch.testing.assert_close(probabilities.sum(dim=-1), torch.ones(probabilities.shape[:-1]))
-
-    def text(tokens):
-        return "".join(tokens).replace("▁", " ").strip()
-
-    if kind != "decoder":
-        assert text(keys) == SOURCE
-    if kind == "encoder":
-        assert queries == keys
-    else:
-        assert queries[0] == "[BOS]"
-        if target:
-            assert text(queries[1:]) == target
-        elif model == "classifier":
-            assert len(queries) == 1
-    if kind == "decoder":
-        assert queries == keys
-        assert torch.equal(probabilities, probabilities.tril())
-
-
-def test_the_layer_and_the_head_are_those_asked_for(succeed, drawn):
-    arguments = ["--figure", "attention", "--model", "classifier", "--layer", "1", "--text", SOURCE, "--file", "a.png"]
-    succeed("figures.py", *arguments)
-    succeed("figures.py", *arguments, "--head", "2")
-    (all_heads, tokens, *_), (head, *_, title) = drawn
-    model = VanillaTransformerForSequenceClassification.from_pretrained("classifier", attn_implementation="eager")
-    input_ids = load_tokenizer("classifier").convert_tokens_to_ids(tokens)
+    arguments = [
+        "--figure",
+        "attention",
+        "--model",
+        model,
+        "--kind",
+        kind,
+        "--layer",
+        "1",
+        "--text",
+        "가나다라 마바사",
+    ]
+    arguments += ["--target", target] if target else []
+    for flags in ([], ["--head", "2"]):
+        succeed("figures.py", *arguments, *flags, "--file", "a.png")
+    (all_heads, queries, keys), (head, *_) = calls
+    network = load_model(model, attn_implementation="eager").eval()
+    of_source, of_target = load_tokenizers(model, network.config)
+    ids = torch.tensor([of_source("가나다라 마바사").input_ids])
+    decoder_ids = torch.tensor([[network.config.decoder_start_token_id, *of_target(target or "").input_ids]])
     with torch.no_grad():
-        attentions = model(torch.tensor([input_ids]), output_attentions=True).encoder_attentions
-    torch.testing.assert_close(all_heads, attentions[1][0])
-    torch.testing.assert_close(head, attentions[1][0, 2])
-    assert title == "Encoder self-attention, layer 1, head 2"
+        outputs = network(ids, decoder_input_ids=decoder_ids, output_attentions=True)
+    torch.testing.assert_close(all_heads, outputs[f"{kind}_attentions"][1][0])
+    torch.testing.assert_close(head.squeeze(0), all_heads[2])
+    source, written = of_source.convert_ids_to_tokens(ids[0]), of_target.convert_ids_to_tokens(decoder_ids[0])
+    assert (queries, keys) == (source if kind == "encoder" else written, written if kind == "decoder" else source)
 
 
 def test_rates_are_the_papers():
@@ -156,10 +126,7 @@ ATTENTION = ["--figure", "attention", "--model", "classifier", "--text", "가나
     [
         (["--figure", "noam", "--noam", "512:4000"], "512:4000"),
         ([*ATTENTION, "--model", "encoder", "--kind", "cross"], "encoder: an encoder alone"),
-        ([*ATTENTION, "--model", "no-start", "--kind", "cross"], "decoder_start_token_id"),
-        ([*ATTENTION, "--layer", "2"], "--layer"),
         (["--figure", "curves"], "--model"),
-        (["--figure", "robustness", "--model", "not-evaluated"], "has no robustness"),
     ],
 )
 def test_wrong_settings_are_refused_with_one_line(arguments, message, refused, tmp_path):

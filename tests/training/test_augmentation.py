@@ -50,11 +50,6 @@ def test_a_draw_depends_on_seed_epoch_and_text_alone(collator, tokenizer):
     assert AugmentingCollator(tokenizer, 128, 4, ["spacing"]).change(TEXT, 0) != collator.change(TEXT, 0)
 
 
-def test_tokens_for_an_evaluation_stay_as_they_are(tokenizer):
-    batch = AugmentingCollator(tokenizer, 128, 3, ["spacing"])([{"input_ids": [7, 8], "labels": 1, "length": 2}])
-    assert batch["input_ids"].tolist() == [[7, 8]] and batch["labels"].tolist() == [1]
-
-
 def test_the_epoch_has_to_be_known(tokenizer):
     with pytest.raises(ValueError, match="give it to the trainer"):
         AugmentingCollator(tokenizer, 128, 3, ["spacing"])([{"text": TEXT, "labels": 0}])

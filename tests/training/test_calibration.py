@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from shared import read_json
+from shared import TINY_RUN, read_json
 from sklearn.metrics import brier_score_loss, log_loss
 
 import hf_vanilla_transformer as vt
@@ -98,10 +98,7 @@ def test_the_interval_is_wilsons():
     assert wilson_interval(0.0, 20) == pytest.approx([0.0, 0.1611], abs=5e-5)
 
 
-CONFIG = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
-CONFIG |= {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
-QUICK = {"max_steps": 3, "report_to": "none", "disable_tqdm": True, "use_cpu": True, "vocab_size": 40}
-QUICK |= {"config": CONFIG, "text_column": "text", "validation_fraction": 0.3, "learning_rate": 1e-2}
+QUICK = {**TINY_RUN, "text_column": "text", "validation_fraction": 0.3, "learning_rate": 1e-2}
 
 
 @pytest.mark.parametrize("kind", ["single_label_classification", "multi_label_classification"])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict
-from shared import files_of_at_most, read_json
+from shared import TINY_RUN, files_of_at_most, read_json
 from transformers import AutoModelForSeq2SeqLM, Trainer
 
 import hf_vanilla_transformer as vt
@@ -15,9 +15,6 @@ from hf_vanilla_transformer.hub import make_model_card, repository_files
 from hf_vanilla_transformer.inference import load_engine
 
 
-CONFIG = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
-QUICK = {"max_steps": 2, "report_to": "none", "disable_tqdm": True, "use_cpu": True, "vocab_size": 40}
-QUICK |= {"config": CONFIG | {"encoder_attention_heads": 2, "decoder_attention_heads": 2}}
 TEXTS, LABELS = ["가 나", "다 라", "마 바", "사 아"] * 15, ["좋음", "나쁨"] * 30
 
 
@@ -34,7 +31,7 @@ def data_in(kind: str):
 @pytest.mark.parametrize("kind", ["DataFrame", "Dataset", "DatasetDict"])
 def test_data_can_be_an_object(kind, tmp_path):
     data = data_in(kind)
-    run = vt.train_classifier("few-rows", data=data, text_column="review", output_dir=tmp_path / "run", **QUICK)
+    run = vt.train_classifier("few-rows", data=data, text_column="review", output_dir=tmp_path / "run", **TINY_RUN)
     assert run.model.config.id2label == {0: "나쁨", 1: "좋음"} and len(run.tokenizer) == run.model.config.vocab_size
     assert read_json(tmp_path / "run" / "tokenizer.json")["truncation"]["max_length"] == 128
     assert run.folder == str(tmp_path / "run") and run.metrics == read_json(tmp_path / "run" / "metrics.json")
@@ -57,21 +54,13 @@ def test_pairs_can_be_an_object_too(tmp_path):
     """And whatever takes a folder takes the run."""
     pairs = pd.DataFrame({"de": TEXTS, "en": TEXTS[::-1]})
     settings = {"source_column": "de", "target_column": "en", "vocabularies": "separate", "save_strategy": "no"}
-    run = vt.train_translator(data=pairs, **settings, **QUICK, output_dir=tmp_path / "run")
+    run = vt.train_translator(data=pairs, **settings, **TINY_RUN, output_dir=tmp_path / "run")
     expected = run.metrics["test"]["beams_1"]
     assert vt.evaluate(run)["chrf"] == vt.evaluate(run, split="test")["chrf"] == expected["chrf"]
     assert vt.evaluate(run, data=pairs)["rows"] == 60 > vt.evaluate(run)["rows"]
     assert vt.Translator(run)(TEXTS[:2]) == vt.Translator(run.folder)(TEXTS[:2])
-    further = vt.train_translator(
-        model=run,
-        data=pairs,
-        source_column="de",
-        target_column="en",
-        max_steps=1,
-        report_to="none",
-        use_cpu=True,
-        output_dir=tmp_path / "further",
-    )
+    settings = {"source_column": "de", "target_column": "en", "max_steps": 1, "report_to": "none", "use_cpu": True}
+    further = vt.train_translator(model=run, data=pairs, output_dir=tmp_path / "further", **settings)
     assert read_json(tmp_path / "further" / "run.json")["parent_model"]["name"] == "run"
     assert load_engine(further).facts.target_vocab_size == len(further.target_tokenizer)
     assert AutoModelForSeq2SeqLM.from_pretrained(run).num_parameters() == run.model.num_parameters()
@@ -85,26 +74,24 @@ def test_pairs_can_be_an_object_too(tmp_path):
     ("settings", "message"),
     [
         ({"learning_rat": 1e-3}, "--learning_rat"),
-        ({"metric_for_best_model": "bleu"}, "--metric_for_best_model"),
         ({"problem_type": "regression", "label_smoothing_factor": 0.1}, "--label_smoothing_factor: only"),
-        ({"problem_type": "multi_label_classification", "label_smoothing_factor": 0.1}, "--label_smoothing_factor: o"),
         ({"data": pd.DataFrame({"a": [1]}), "text_column": "text"}, "no column 'text'"),
         ({"data": data_in("Dataset").with_transform(dict)}, "transform"),
     ],
 )
 def test_a_wrong_setting_is_an_exception_and_holds_nothing(settings, message, tmp_path):
-    with pytest.raises(DataError, match=message.replace("?", r"\?")):
-        given = {"recipe": "few-rows", "data": data_in("Dataset"), "output_dir": tmp_path / "run", **settings}
+    given = {"recipe": "few-rows", "data": data_in("Dataset"), "output_dir": tmp_path / "run", **settings}
+    with pytest.raises(DataError, match=message):
         vt.train_classifier(**given)
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("limit", [10_000, 20_000, 30_000, 45_000])
+@pytest.mark.parametrize("limit", [10_000, 45_000])
 def test_a_full_disk_is_named_by_the_runs_folder(limit, tmp_path):
     """Whatever was being written: weights, the optimizer's state, code that is copied."""
     with pytest.raises(OSError, match=str(tmp_path / "run")), files_of_at_most(limit):
         vt.train_classifier(
-            "few-rows", data=data_in("Dataset"), text_column="review", output_dir=tmp_path / "run", **QUICK
+            "few-rows", data=data_in("Dataset"), text_column="review", output_dir=tmp_path / "run", **TINY_RUN
         )
 
 
@@ -120,7 +107,7 @@ def test_of_a_wrong_recipe_those_of_the_command_are_named():
 def test_a_run_that_fails_leaves_no_lock_and_nothing_changed(error, tmp_path, monkeypatch):
     """As in a notebook, whose next cell begins it again."""
     handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
-    settings = {"data": data_in("Dataset"), "text_column": "review", "output_dir": tmp_path / "run", **QUICK}
+    settings = {"data": data_in("Dataset"), "text_column": "review", "output_dir": tmp_path / "run", **TINY_RUN}
 
     def fail(*args, **kwargs):
         raise error
@@ -134,14 +121,6 @@ def test_a_run_that_fails_leaves_no_lock_and_nothing_changed(error, tmp_path, mo
     assert not (tmp_path / "run").exists()
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == handlers
     assert vt.train_classifier("few-rows", **settings).metrics["best_step"] == 2
-
-
-def test_a_dry_run_measures_nothing(tmp_path, capsys):
-    settings = {"data": data_in("Dataset"), "text_column": "review", "output_dir": tmp_path / "run", **QUICK}
-    run = vt.train_classifier("few-rows", dry_run=True, **settings)
-    assert run.metrics == {} and not (tmp_path / "run").exists()
-    printed = capsys.readouterr().out
-    assert "rows: train 44, validation 8" in printed and "model: d_model 16" in printed
 
 
 def test_the_package_imports_nothing_until_a_name_is_used():

@@ -139,7 +139,6 @@ def test_a_run_that_is_killed_while_it_saves_goes_on_to_the_same_end(succeed, wh
     ("name", "call", "number", "last"),
     [
         (*STEP, signal.SIGTERM, "_stopped-checkpoint-7"),
-        ("training_step", 16, signal.SIGTERM, "checkpoint-8"),  # the epoch is evaluated first
         ("_finalize_training", 1, signal.SIGTERM, "checkpoint-11"),
         (*STEP, signal.SIGINT, "checkpoint-6"),
     ],

@@ -1,7 +1,5 @@
-# %% [markdown] source="62fcc170"
+# %% [markdown] source="b6376ec8"
 # # 1. Vocabulary
-#
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/en/blanks/01_vocabulary.ipynb)
 #
 # From here on, you build the Transformer piece by piece. It has an **encoder**, which reads a text, and a
 # **decoder**, which writes the answer. Run the cells from top to bottom. Where a cell is empty, fill it in, and run
@@ -13,18 +11,12 @@
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Set-up: run this and go on
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # downloads the repository and a font
-    subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    os.chdir("hf_vanilla_transformer")
-    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
 sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
-import chapter  # not found? Open the notebook in a clone: git clone https://github.com/OWNER/hf_vanilla_transformer
+import chapter  # not found? Open the notebook in a clone of the repository
 
 
 # %matplotlib inline

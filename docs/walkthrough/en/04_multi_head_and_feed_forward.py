@@ -1,7 +1,5 @@
-# %% [markdown] source="41a7f4f4"
+# %% [markdown] source="12bc53ae"
 # # 4. Multi-head attention and feed-forward
-#
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/en/blanks/04_multi_head_and_feed_forward.ipynb)
 #
 # The attention of chapter 3 looks at a sentence in a single way. But there is much to look at in a sentence: who
 # did it, what a word describes, whether there is a *not*. So the Transformer computes several attentions side by
@@ -9,18 +7,12 @@
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Set-up: run this and go on
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # downloads the repository and a font
-    subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    os.chdir("hf_vanilla_transformer")
-    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
 sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
-import chapter  # not found? Open the notebook in a clone: git clone https://github.com/OWNER/hf_vanilla_transformer
+import chapter  # not found? Open the notebook in a clone of the repository
 
 
 # %matplotlib inline

@@ -1,25 +1,17 @@
-# %% [markdown] source="27438cd5"
+# %% [markdown] source="0231570e"
 # # 5. Encoder and decoder
-#
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/en/blanks/05_encoder_and_decoder.ipynb)
 #
 # By now you have embeddings, positions, multi-head attention and the feed-forward network. In this chapter you stack
 # them into the whole model, put trained weights into it, and **translate with the model that you built**.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Set-up: run this and go on
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # downloads the repository and a font
-    subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    os.chdir("hf_vanilla_transformer")
-    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
 sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
-import chapter  # not found? Open the notebook in a clone: git clone https://github.com/OWNER/hf_vanilla_transformer
+import chapter  # not found? Open the notebook in a clone of the repository
 
 
 # %matplotlib inline

@@ -1,7 +1,5 @@
-# %% [markdown] source="fa26eb94"
+# %% [markdown] source="332dd359"
 # # 7. Classifying reviews
-#
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/en/blanks/07_review_classification.ipynb)
 #
 # In this chapter, a model reads film reviews and says whether they are positive or negative. The answer that it has
 # to give is called the **label**. The reviews are in Korean, for that is what the repository's classifier was
@@ -11,18 +9,12 @@
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Set-up: run this and go on
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # downloads the repository and a font
-    subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    os.chdir("hf_vanilla_transformer")
-    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
 sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
-import chapter  # not found? Open the notebook in a clone: git clone https://github.com/OWNER/hf_vanilla_transformer
+import chapter  # not found? Open the notebook in a clone of the repository
 
 
 # %matplotlib inline

@@ -1,7 +1,5 @@
-# %% [markdown] source="c113644e"
+# %% [markdown] source="80e9a875"
 # # 9. To Hugging Face
-#
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/en/blanks/09_hugging_face.ipynb)
 #
 # By now you have built, trained and used models. If a model is for you alone, that is enough. In this chapter,
 # others can use it, too. Saving, loading, training further and sharing follow the conventions of Hugging Face's
@@ -9,18 +7,12 @@
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Set-up: run this and go on
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 
-if "google.colab" in sys.modules and not os.path.isdir("model_cards"):  # downloads the repository and a font
-    subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
-    os.chdir("hf_vanilla_transformer")
-    subprocess.run("pip install -q '.[train]' && apt-get install -qq fonts-nanum", shell=True, check=True)
 sys.path += [str(folder / "docs" / "walkthrough") for folder in [Path.cwd(), *Path.cwd().parents]]
-import chapter  # not found? Open the notebook in a clone: git clone https://github.com/OWNER/hf_vanilla_transformer
+import chapter  # not found? Open the notebook in a clone of the repository
 
 
 # %matplotlib inline
@@ -30,7 +22,9 @@ MODELS, RUNS = chapter.begin("en")  # the folder of trained models, and that of 
 import contextlib
 import io
 import json
+import os
 import re
+import subprocess
 import tempfile
 
 import drawings

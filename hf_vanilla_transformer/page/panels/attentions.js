@@ -1,9 +1,8 @@
 // Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* The three kinds of attention side by side: all heads and layers small, one of them large. */
 
-import { button, colour, colourOf, figure, grid, legend, make, maskLegend, note, number } from "../draw.js";
-import { LINES } from "../lines.js";
-import { attention, places } from "../trace.js";
+import { button, colour, colourOf, figure, legend, make, maskLegend, note } from "../draw.js";
+import { attention, places, weightsGrid } from "../trace.js";
 
 /** A head's weights without labels. */
 function miniature(view, head, size = 44) {
@@ -71,20 +70,8 @@ export default {
       large.replaceChildren(
         ...kinds.map((kind) => {
           const [layer, head] = clamp(kind);
-          const one = view(kind, layer);
-          const picture = grid({
-            ...{ rows: one.queries.length, columns: one.keys.length, scale: "weights", cell: 30, label: `${w(`kind.${kind}`)}: ${w("map.weights")}` },
-            ...{ rowLabels: one.queries, columnLabels: one.keys, rowAxis: w("axis.query"), columnAxis: w("axis.key"), smallest: 9 },
-            value: (query, key) => one.weight(head, query, key),
-            masked: one.hidden,
-            hint: (query, key) => ({
-              title: `${one.queries[query]} → ${one.keys[key]}: ${number(one.weight(head, query, key))}`,
-              lines: [one.hidden(query, key) ? w(`mask.${one.hidden(query, key)}`) : `q·k/√d_k = ${number(one.score(head, query, key))}`],
-              code: one.hidden(query, key) ? LINES.mask : LINES.softmax,
-            }),
-            pick: (query, key) => go("head", { kind, layer, head, query, key }),
-          });
-          return figure(`${w(`kind.${kind}`)}`, `${w("layer")} ${layer + 1}, ${w("head")} ${head + 1}`, picture);
+          const pick = (query, key) => go("head", { kind, layer, head, query, key });
+          return figure(w(`kind.${kind}`), `${w("layer")} ${layer + 1}, ${w("head")} ${head + 1}`, weightsGrid(view(kind, layer), w, head, { pick }));
         }),
       );
     }

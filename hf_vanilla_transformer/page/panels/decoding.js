@@ -1,7 +1,7 @@
 // Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* Writing as a film: step by step, the cache, the next tokens, greedy beside beams, a token that the reader overrules. */
 
-import { bars, button, chips, choice, figure, grid, largestOf, legend, make, note, number, paint, part, percent, slider, svg } from "../draw.js";
+import { bars, button, chips, choice, controls, figure, grid, heading, largestOf, legend, make, note, number, paint, part, percent, slider, svg, table } from "../draw.js";
 import { needs } from "../frame.js";
 import { LINES } from "../lines.js";
 import { attention, sourceTokens } from "../trace.js";
@@ -12,7 +12,7 @@ export default {
   id: "decoding",
   code: ["shift", "cache", "logits", "softmax"],
   render(root, context) {
-    const { w, run, task, state } = context;
+    const { run, task, state } = context;
     clearInterval(timer);
     if (task !== "translation") return root.append(needs("translation", context));
     if (state.words !== run.words) Object.assign(state, { words: run.words, forced: {}, film: run, step: 0, beams: null });
@@ -21,36 +21,29 @@ export default {
 
   film(context) {
     const { w, state, run } = context;
-    const film = state.film;
+    const { film, forced } = state;
     const source = sourceTokens(context);
     const last = film.steps.length - 1;
     state.step = Math.min(state.step, last);
-    const layer = context.config.decoder_layers - 1;
-    const cross = attention({ ...context, run: film }, "cross", layer);
+    const cross = attention({ ...context, run: film }, "cross", context.config.decoder_layers - 1);
     // What each step looks at, the mean of the heads in the last layer.
     const looks = film.steps.map((_, step) => source.map((_, key) => cross.meanWeight(step, key)));
     const keys = film.trace.get(`decoder.steps.${last}.layers.0.self_attention.key`);
     const [heads, , width] = keys.shape;
     const most = largestOf(keys.data);
-    const columns = film.steps.map((_, column) => Array.from({ length: heads * width }, (_, row) => part(keys, Math.floor(row / width), column)[row % width]));
+    const keyAt = (row, column) => part(keys, Math.floor(row / width), column)[row % width];
 
     const sourceChips = chips(source, { label: w("decoding.source") });
-    const written = make("div", { className: "chips", role: "group", "aria-label": w("decoding.written") });
     const pieces = [context.startPiece, ...film.pieces];
-    const chosen = pieces.map((piece, place) => {
-      const chip = button(piece, () => move(Math.max(0, place - 1)), { className: "chip" });
-      chip.classList.toggle("changed", place > 0 && place - 1 in state.forced);
-      return chip;
-    });
-    written.append(...chosen);
+    const written = chips(pieces, { pick: (place) => move(Math.max(0, place - 1)), label: w("decoding.written") });
     const next = make("div");
     const cache = grid({
       ...{ rows: heads * width, columns: last + 1, cell: 26, cellHeight: 2, max: most, label: w("decoding.cache"), columnLabels: pieces.slice(0, -1) },
       ...{ rowAxis: "H · d_k" },
-      value: (row, column) => (column <= state.step ? columns[column][row] : null),
+      value: (row, column) => (column <= state.step ? keyAt(row, column) : null),
       hint: (row, column) =>
         column <= state.step && {
-          title: `k(${pieces[column]})[${row}] = ${number(columns[column][row])}`,
+          title: `k(${pieces[column]})[${row}] = ${number(keyAt(row, column))}`,
           lines: [w(column === state.step ? "decoding.new" : "decoding.kept")],
           code: LINES.cache,
         },
@@ -62,75 +55,65 @@ export default {
       state.step = step;
       control.set(step + 1);
       source.forEach((_, place) => paint(sourceChips.children[place], looks[step][place]));
-      chosen.forEach((chip, place) => {
+      [...written.children].forEach((chip, place) => {
+        chip.classList.toggle("changed", place - 1 in forced);
         chip.classList.toggle("chosen", place === step + 1);
         chip.classList.toggle("future", place > step + 1);
+        chip.setAttribute("aria-pressed", place === step + 1);
       });
       cache.update({ chosen: [null, step] });
       const { best, token, piece } = film.steps[step];
       status.textContent = w("decoding.step", { step: step + 1, count: last + 1, piece });
-      next.replaceChildren(
-        bars(
-          best.map(({ id, p, piece: name }) => ({
-            ...{ label: name, value: p, text: percent(p), isBest: id === token },
-            pick: id === token ? null : () => overrule(step, id),
-            hint: { title: `P(${name}) = ${number(p)}`, lines: [w("decoding.overrule.hint")], code: LINES.logits },
-          })),
-          { label: w("decoding.next") },
-        ),
-      );
+      const list = best.map(({ id, p, piece: name }) => ({
+        ...{ label: name, value: p, text: percent(p), isBest: id === token },
+        pick: id === token ? null : () => overrule(step, id),
+        hint: { title: `P(${name}) = ${number(p)}`, lines: [w("decoding.overrule.hint")], code: LINES.logits },
+      }));
+      next.replaceChildren(bars(list, { label: w("decoding.next") }));
     }
     async function overrule(step, id) {
       // What came after the new token is the model's again.
-      const forced = Object.fromEntries(film.ids.slice(0, step).map((one, place) => [place, one]));
-      const answer = await context.answer(run.words, { trace: true, forced: { ...forced, [step]: id } });
-      const kept = Object.fromEntries(Object.entries(state.forced).filter(([place]) => place < step));
+      const before = Object.fromEntries(film.ids.slice(0, step).map((one, place) => [place, one]));
+      const answer = await context.answer(run.words, { trace: true, forced: { ...before, [step]: id } });
+      const kept = Object.fromEntries(Object.entries(forced).filter(([place]) => place < step));
       Object.assign(state, { film: answer, forced: { ...kept, [step]: id } });
       context.refresh();
     }
+    let isPlaying = false;
     const toggle = () => {
       clearInterval(timer);
-      state.isPlaying = !state.isPlaying;
-      play.textContent = w(state.isPlaying ? "pause" : "play");
-      if (!state.isPlaying) return;
+      isPlaying = !isPlaying;
+      play.textContent = w(isPlaying ? "pause" : "play");
+      if (!isPlaying) return;
       if (state.step === last) move(0);
       timer = setInterval(() => {
         if (!written.isConnected || state.step === last) return toggle();
         move(state.step + 1);
       }, 900);
     };
-    state.isPlaying = false;
     const play = button(w("play"), toggle, { className: "primary" });
     const control = slider(w("decoding.slider"), { min: 1, max: last + 1, value: 1 }, (step) => move(step - 1));
-    const controls = make(
-      "div",
-      { className: "controls" },
-      play,
-      button(w("back"), () => move(Math.max(0, state.step - 1))),
-      button(w("forward"), () => move(Math.min(last, state.step + 1))),
-      control,
-    );
-    const isForced = Object.keys(state.forced).length > 0;
     const undo = button(w("decoding.undo"), () => {
       Object.assign(state, { film: run, forced: {} });
       context.refresh();
     });
+    const change = w("decoding.forced", { before: run.text, after: film.text });
     const left = make(
       "div",
       {},
-      make("h4", { text: w("decoding.source") }),
+      heading(w("decoding.source")),
       sourceChips,
       legend("weights", 1, w),
-      make("h4", { text: w("decoding.written") }),
+      heading(w("decoding.written")),
       written,
-      isForced && make("p", { className: "note" }, `${w("decoding.forced", { before: run.text, after: film.text })} `, undo),
-      make("h4", { text: w("decoding.cache") }),
+      Object.keys(forced).length > 0 && make("p", { className: "note" }, `${change} `, undo),
+      heading(w("decoding.cache")),
       note(w("decoding.cache.note")),
       cache,
       legend("signed", most, w),
     );
-    const right = make("div", {}, make("h4", { text: w("decoding.next") }), next, note(w("decoding.overrule")));
-    const result = figure(w("decoding.film"), `(T) = (${last + 1})`, controls, status, make("div", { className: "pair" }, left, right));
+    const right = make("div", {}, heading(w("decoding.next")), next, note(w("decoding.overrule")));
+    const result = figure(w("decoding.film"), `(T) = (${last + 1})`, controls(play, control), status, make("div", { className: "pair" }, left, right));
     move(state.step);
     return result;
   },
@@ -138,55 +121,44 @@ export default {
   /** Greedy search beside beams, as a tree, and what the length penalty makes of the finished ones. */
   beams(context) {
     const { w, state, run, model } = context;
-    const own = model.generationConfig ?? {};
-    state.count ??= Math.max(2, own.num_beams ?? 4);
-    state.penalty ??= own.length_penalty ?? 1;
-    const body = make("div");
+    state.count ??= Math.max(2, model.generationConfig.num_beams ?? 4);
+    state.penalty ??= model.generationConfig.length_penalty ?? 1;
+    const body = make("div", {}, note(w("decoding.searching")));
     const search = async () => {
-      const found = await context.answer(run.words, { beams: state.count, lengthPenalty: state.penalty });
-      state.beams = { found, count: state.count, penalty: state.penalty, words: run.words };
+      state.beams = await context.answer(run.words, { beams: state.count, lengthPenalty: state.penalty });
       if (body.isConnected) show();
     };
     const show = () => {
-      const { found } = state.beams;
-      const lines = make("div", {});
+      const lines = make("div");
       const rank = (penalty) => {
-        const list = finished(found, penalty, context.startPiece);
-        const greedy = run.score / run.ids.length ** penalty;
-        const head = ["rank", "sentence", "logp", "length", "final"].map((name) => make("th", { scope: "col", text: w(`decoding.${name}`) }));
-        const rows = list.map(({ text, score, length, final }, place) =>
-          make(
-            "tr",
-            { className: place === 0 ? "best" : "" },
-            ...[place + 1, text, number(score), length, number(final)].map((one, column) => make("td", { className: column === 1 ? "" : "value", text: one })),
-          ),
-        );
-        const last = make("tr", {}, ...[w("decoding.greedy"), run.pieces.join(" "), number(run.score), run.ids.length, number(greedy)].map((text, column) => make("td", { className: column === 1 ? "" : "value", text })));
-        lines.replaceChildren(make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows, last)));
+        const rowOf = (name, text, logP, length) => {
+          const cells = [name, text, number(logP), length, number(logP / length ** penalty)];
+          const isBest = name === 1;
+          return make("tr", { className: isBest ? "best" : "" }, ...cells.map((text, column) => make("td", { className: column === 1 ? "" : "value", text })));
+        };
+        const rows = finished(state.beams, penalty).map(({ text, score, length }, place) => rowOf(place + 1, text, score, length));
+        rows.push(rowOf(w("decoding.greedy"), run.pieces.join(" "), run.score, run.ids.length));
+        const titles = ["rank", "sentence", "logp", "length", "final"].map((name) => w(`decoding.${name}`));
+        lines.replaceChildren(table(w("decoding.finished"), titles, rows));
       };
-      const control = slider(w("decoding.penalty"), { min: 0, max: 2, step: 0.1, value: state.penalty }, (value) => {
-        state.penalty = value;
-        rank(value);
-      }, (value) => value.toFixed(1));
+      const setPenalty = (value) => rank((state.penalty = value));
+      const penalty = { min: 0, max: 2, step: 0.1, value: state.penalty };
       body.replaceChildren(
-        make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": w("decoding.tree") }, tree(found, context)),
+        make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": w("decoding.tree") }, tree(state.beams, context)),
         note(w("decoding.tree.note")),
-        make("div", { className: "controls" }, control),
-        make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": w("decoding.finished") }, lines),
+        controls(slider(w("decoding.penalty"), penalty, setPenalty, (value) => value.toFixed(1))),
+        lines,
         note(w("decoding.penalty.note")),
       );
       rank(state.penalty);
     };
     const counts = choice(w("decoding.beams"), [2, 3, 4, 5, 8].map((one) => [one, String(one)]), state.count, (count) => {
-      state.count = count;
-      state.beams = null;
+      Object.assign(state, { count, beams: null });
       context.refresh();
     });
-    const isDone = state.beams && state.beams.count === state.count && state.beams.words === run.words;
-    body.append(note(w("decoding.searching")));
     // After this panel is on the page.
-    setTimeout(isDone ? show : search);
-    return figure(w("decoding.search"), "", note(w("decoding.search.note")), make("div", { className: "controls" }, counts), body);
+    setTimeout(state.beams ? show : search);
+    return figure(w("decoding.search"), "", note(w("decoding.search.note")), controls(counts), body);
   },
 };
 

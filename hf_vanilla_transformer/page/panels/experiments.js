@@ -1,12 +1,9 @@
 // Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* Switch off a part, or swap two words: the answer, and how many of twenty kept sentences keep theirs. */
 
-import { bestOf, button, chips, choice, figure, make, note, number, percent } from "../draw.js";
-import { places } from "../trace.js";
+import { button, chips, choice, controls, figure, make, note, numbered, percent } from "../draw.js";
+import { KINDS, places } from "../trace.js";
 
-const NONE = "none";
-const range = (count) => Array.from({ length: count }, (_, one) => [one, String(one + 1)]);
-const SUBLAYERS = { encoder: "self_attention", decoder: "self_attention", cross: "cross_attention" };
 const stackOf = (kind) => (kind === "encoder" ? "encoder" : "decoder");
 
 /** The sentence with two of its words exchanged. */
@@ -16,7 +13,7 @@ export default {
   id: "experiments",
   code: ["sum", "residual", "positions", "mask"],
   render(root, context) {
-    const { w, state, task, run, refresh, labelOf } = context;
+    const { w, state, task, run, refresh, outcome } = context;
     Object.assign(state, { kind: "encoder", layer: 0, head: 0, swap: [], switch: "head", ...state });
     if (state.words !== run.words) Object.assign(state, { words: run.words, swap: [], result: null });
     const all = places(context);
@@ -29,12 +26,12 @@ export default {
     };
     const everything = (list) => [...list, ["all", w("experiments.all")]];
     const switches = ["head", "residual", "positions", ...(task === "translation" ? ["causalMask"] : []), "paddingMask", "swap"];
-    const controls = make("div", { className: "controls" }, choice(w("experiments.off"), switches.map((one) => [one, w(`experiments.${one}`)]), state.switch, (one) => change({ switch: one })));
+    const choices = [choice(w("experiments.off"), switches.map((one) => [one, w(`experiments.${one}`)]), state.switch, (one) => change({ switch: one }))];
     if (state.switch === "head" || state.switch === "residual") {
-      controls.append(choice(w("where"), Object.keys(all).map((kind) => [kind, w(`kind.${kind}`)]), state.kind, (kind) => change({ kind })));
-      controls.append(choice(w("layer"), everything(range(all[state.kind].layers)), state.layer, (layer) => change({ layer })));
+      choices.push(choice(w("where"), Object.keys(all).map((kind) => [kind, w(`kind.${kind}`)]), state.kind, (kind) => change({ kind })));
+      choices.push(choice(w("layer"), everything(numbered(all[state.kind].layers)), state.layer, (layer) => change({ layer })));
     }
-    if (state.switch === "head") controls.append(choice(w("head"), everything(range(all[state.kind].heads)), state.head, (head) => change({ head })));
+    if (state.switch === "head") choices.push(choice(w("head"), everything(numbered(all[state.kind].heads)), state.head, (head) => change({ head })));
 
     const words = run.words.trim().split(/\s+/);
     const pick = (place) => {
@@ -46,7 +43,7 @@ export default {
 
     /** The options and the text of the experiment, for one sentence. */
     const experiment = (text, own) => {
-      const place = { stack: stackOf(state.kind), sublayer: SUBLAYERS[state.kind], ...(state.layer !== "all" && { layer: state.layer }) };
+      const place = { stack: stackOf(state.kind), sublayer: KINDS[state.kind], ...(state.layer !== "all" && { layer: state.layer }) };
       const one = {
         head: { changes: { heads: [{ ...place, ...(state.head !== "all" && { head: state.head }) }] } },
         residual: { changes: { residuals: [place] } },
@@ -60,9 +57,6 @@ export default {
       return [swapped(list, own ? state.swap : [0, list.length - 1]), one];
     };
     const settings = { maxLength: 40 };
-    const outcome = (answer) => (task === "translation" ? answer.text : labelOf(bestOf(answer.probabilities)));
-    const shown = (answer) => (task === "translation" ? answer.text || "∅" : `${outcome(answer)} ${percent(Math.max(...answer.probabilities))}`);
-
     const result = make("div", { role: "status" });
     const tell = () => {
       if (!state.result) return;
@@ -71,7 +65,7 @@ export default {
       const isSame = outcome(answer) === outcome(run);
       const share = done && w("experiments.share", { same, done, share: percent(same / done) });
       result.replaceChildren(
-        make("table", {}, make("tbody", {}, row("experiments.before", shown(run)), row("experiments.after", shown(answer)))),
+        make("table", {}, make("tbody", {}, row("experiments.before", outcome(run)), row("experiments.after", outcome(answer)))),
         make("p", { className: "sum", text: w(isSame ? "experiments.same" : "experiments.other") }),
         ...(share ? [make("p", { text: share })] : []),
         ...changed.slice(0, 4).map(([before, after]) => note(`${before} → ${after || "∅"}`)),
@@ -98,7 +92,7 @@ export default {
     const go = button(w("experiments.run"), start, { className: "primary", disabled: !canRun });
     tell();
     root.append(
-      figure(w("experiments.choose"), "", controls, note(w(`experiments.${state.switch}.note`)), ...(picker ? [picker] : []), make("div", { className: "controls" }, go)),
+      figure(w("experiments.choose"), "", controls(...choices), note(w(`experiments.${state.switch}.note`)), picker, controls(go)),
       figure(w("experiments.result"), "", result, note(w("experiments.kept"))),
     );
   },

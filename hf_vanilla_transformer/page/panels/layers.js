@@ -1,7 +1,7 @@
 // Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* The residual stream of one token, the norms before and after, and the feed-forward units that fire. */
 
-import { bars, chips, choice, figure, grid, largestOf, legend, make, norm, note, number, stripe } from "../draw.js";
+import { bars, bestOf, chips, choice, controls, figure, grid, heading, largestOf, legend, norm, note, number, numbered, titledStripe } from "../draw.js";
 import { LINES } from "../lines.js";
 import { readTokens, sourceTokens, stackRow } from "../trace.js";
 
@@ -11,7 +11,7 @@ const ROW = 64; // units in a row of the picture
 /** Mean and standard deviation over the dimensions. */
 function moments(data) {
   const mean = data.reduce((sum, value) => sum + value, 0) / data.length;
-  return { mean, deviation: Math.sqrt(data.reduce((sum, value) => sum + (value - mean) ** 2, 0) / data.length) };
+  return { mean: number(mean), deviation: number(norm(data.map((value) => value - mean)) / Math.sqrt(data.length)) };
 }
 
 export default {
@@ -19,22 +19,22 @@ export default {
   code: ["before", "residual", "after", "hidden", "feedForward", "finalNorm"],
   render(root, context) {
     const { w, state, config, refresh } = context;
-    state.stack ??= "encoder";
-    const tokens = state.stack === "encoder" ? sourceTokens(context) : readTokens(context);
-    const count = config[`${state.stack}_layers`];
-    state.token = Math.min(state.token ?? 1, tokens.length - 1);
-    state.layer = Math.min(state.layer ?? 0, count - 1);
-    const sublayers = SUBLAYERS[state.stack];
+    const stack = (state.stack ??= "encoder");
+    const tokens = stack === "encoder" ? sourceTokens(context) : readTokens(context);
+    const [count, sublayers, D] = [config[`${stack}_layers`], SUBLAYERS[stack], config.d_model];
+    const place = (state.token = Math.min(state.token ?? 1, tokens.length - 1));
+    const layer = (state.layer = Math.min(state.layer ?? 0, count - 1));
     if (!sublayers.includes(state.sublayer)) state.sublayer = "self_attention";
-    const get = (name, token = state.token) => stackRow(context, state.stack, name, token);
+    const { sublayer } = state;
+    const get = (name, token = place) => stackRow(context, stack, name, token);
     const change = (values) => {
       Object.assign(state, values);
       refresh();
     };
     const stacks = Object.keys(SUBLAYERS).map((one) => [one, w(`stack.${one}`)]);
     root.append(
-      make("div", { className: "controls" }, choice(w("stack"), stacks, state.stack, (stack) => change({ stack }))),
-      figure(w("layers.token"), state.stack === "encoder" ? "(S)" : "(T)", chips(tokens, { pick: (token) => change({ token }), chosen: state.token, label: w("token") })),
+      controls(choice(w("stack"), stacks, stack, (one) => change({ stack: one }))),
+      figure(w("layers.token"), stack === "encoder" ? "(S)" : "(T)", chips(tokens, { pick: (token) => change({ token }), chosen: place, label: w("token") })),
     );
 
     /* The stream, a row after each sub-layer */
@@ -44,10 +44,13 @@ export default {
         stream.push({ name: `layers.${layer}.${sublayer}.after`, title: `${layer + 1} ${w(`layers.${sublayer}`)}`, layer, sublayer });
     if (config.final_norm) stream.push({ name: "norm", title: w("layers.finalNorm") });
     const rows = stream.map(({ name }) => get(name));
-    const D = config.d_model;
-    const most = Math.max(...rows.map((row) => largestOf(row))) / 2;
-    const longest = Math.max(...rows.map(norm));
-    const at = stream.findIndex((one) => one.layer === state.layer && one.sublayer === state.sublayer);
+    const most = Math.max(...rows.map(largestOf)) / 2;
+    const at = stream.findIndex((one) => one.layer === layer && one.sublayer === sublayer);
+    const lengths = stream.map(({ title, layer, sublayer }, row) => {
+      const added = sublayer && w("layers.added", { size: number(norm(get(`layers.${layer}.${sublayer}.output`))) });
+      const hint = added && { title, lines: [added], code: LINES.residual };
+      return { label: title, value: norm(rows[row]), text: number(norm(rows[row])), isBest: row === at, hint };
+    });
     root.append(
       figure(
         w("layers.stream"),
@@ -61,79 +64,51 @@ export default {
           pick: (row) => stream[row].sublayer && change(stream[row]),
         }),
         legend("signed", most, w),
-        make("h4", { text: w("layers.length") }),
-        bars(
-          stream.map(({ title, layer, sublayer }, row) => ({
-            ...{ label: title, value: norm(rows[row]), text: number(norm(rows[row])), isBest: row === at },
-            hint: sublayer && { title, lines: [w("layers.added", { size: number(norm(get(`layers.${layer}.${sublayer}.output`))) })], code: LINES.residual },
-          })),
-          { max: longest, label: w("layers.length") },
-        ),
+        heading(w("layers.length")),
+        bars(lengths, { max: Math.max(...rows.map(norm)), label: w("layers.length") }),
       ),
     );
 
     /* One sub-layer: before, norm, output, after */
-    const name = `layers.${state.layer}.${state.sublayer}`;
     const order = config.norm_first ? ["before", "norm", "output", "after"] : ["before", "output", "norm"];
-    const codes = { before: LINES.before, norm: config.norm_first ? LINES.before : LINES.after, output: state.sublayer === "feed_forward" ? LINES.feedForward : LINES.output, after: LINES.residual };
+    const codes = { before: LINES.before, norm: config.norm_first ? LINES.before : LINES.after, output: sublayer === "feed_forward" ? LINES.feedForward : LINES.output, after: LINES.residual };
+    const kind = config.norm_first ? "first" : "last";
     const stripes = order.flatMap((one) => {
-      const data = get(`${name}.${one}`);
-      const { mean, deviation } = moments(data);
-      const title = w(`layers.${one}.${config.norm_first ? "first" : "last"}`);
-      return [
-        make("h4", {}, title, make("span", { className: "shape", text: `  ${w("layers.moments", { mean: number(mean), deviation: number(deviation) })}` })),
-        stripe({ data, name: one, label: title, code: codes[one] }),
-      ];
+      const data = get(`layers.${layer}.${sublayer}.${one}`);
+      return titledStripe(`${w(`layers.${one}.${kind}`)}: ${w("layers.moments", moments(data))}`, { data, name: one, code: codes[one] });
     });
-    const where = choice(w("where"), sublayers.map((one) => [one, w(`layers.${one}`)]), state.sublayer, (sublayer) => change({ sublayer }));
-    const layers = choice(w("layer"), Array.from({ length: count }, (_, layer) => [layer, String(layer + 1)]), state.layer, (layer) => change({ layer }));
-    const kind = w(config.norm_first ? "layers.normFirst" : "layers.normLast");
-    root.append(figure(w("layers.one", { layer: state.layer + 1, sublayer: w(`layers.${state.sublayer}`) }), "(D)", make("div", { className: "controls" }, layers, where), note(kind), ...stripes));
+    const choices = controls(
+      choice(w("layer"), numbered(count), layer, (one) => change({ layer: one })),
+      choice(w("where"), sublayers.map((one) => [one, w(`layers.${one}`)]), sublayer, (one) => change({ sublayer: one })),
+    );
+    root.append(figure(w("layers.one", { layer: layer + 1, sublayer: w(`layers.${sublayer}`) }), "(D)", choices, note(w(config.norm_first ? "layers.normFirst" : "layers.normLast")), ...stripes));
 
     /* The feed-forward's units */
-    const hidden = tokens.map((_, token) => get(`layers.${state.layer}.feed_forward.hidden`, token));
-    const units = hidden[state.token];
-    const order_ = Array.from(units.keys()).sort((a, b) => units[b] - units[a]);
-    if (!(state.unit < units.length)) state.unit = order_[0];
+    const hidden = tokens.map((_, token) => get(`layers.${layer}.feed_forward.hidden`, token));
+    const units = hidden[place];
+    if (!(state.unit < units.length)) state.unit = bestOf(units);
+    const { unit } = state;
     const firing = units.filter((value) => value > 0).length;
-    const highest = largestOf(units);
-    const unitHint = (unit) => ({ title: w("layers.unit", { unit, value: number(units[unit]) }), code: LINES.hidden });
+    const values = { firing, count: units.length, share: Math.round((100 * firing) / units.length), name: config.activation_function };
+    const title = w("layers.units", { layer: layer + 1 });
+    const tokensOf = w("layers.tokensOf", { unit });
     root.append(
       figure(
-        w("layers.units", { layer: state.layer + 1 }),
+        title,
         `(F) = (${units.length})`,
-        note(w("layers.units.note", { firing, count: units.length, share: Math.round((100 * firing) / units.length), name: config.activation_function })),
-        make(
-          "div",
-          { className: "pair" },
-          make(
-            "div",
-            {},
-            grid({
-              ...{ rows: Math.ceil(units.length / ROW), columns: ROW, cell: 12, cellHeight: 10, max: highest, label: w("layers.units", { layer: state.layer + 1 }) },
-              ...{ chosen: [Math.floor(state.unit / ROW), state.unit % ROW] },
-              value: (row, column) => units[row * ROW + column] ?? null,
-              hint: (row, column) => unitHint(row * ROW + column),
-              pick: (row, column) => change({ unit: row * ROW + column }),
-            }),
-            make("h4", { text: w("layers.tokensOf", { unit: state.unit }) }),
-            bars(
-              tokens.map((token, place) => ({ label: token, value: hidden[place][state.unit], text: number(hidden[place][state.unit]), isBest: place === state.token })),
-              { max: Math.max(...hidden.map((row) => Math.abs(row[state.unit]))), label: w("layers.tokensOf", { unit: state.unit }) },
-            ),
-          ),
-          make(
-            "div",
-            {},
-            make("h4", { text: w("layers.top", { token: tokens[state.token] }) }),
-            bars(
-              order_.slice(0, 12).map((unit) => ({
-                ...{ label: w("layers.number", { unit }), value: units[unit], text: number(units[unit]), isBest: unit === state.unit },
-                ...{ pick: () => change({ unit }), hint: unitHint(unit) },
-              })),
-              { max: highest, label: w("layers.top", { token: tokens[state.token] }) },
-            ),
-          ),
+        note(w("layers.units.note", values)),
+        grid({
+          ...{ rows: Math.ceil(units.length / ROW), columns: ROW, cell: 14, cellHeight: 12, max: largestOf(units), label: title },
+          chosen: [Math.floor(unit / ROW), unit % ROW],
+          value: (row, column) => units[row * ROW + column] ?? null,
+          hint: (row, column) => ({ title: w("layers.unit", { unit: row * ROW + column, value: number(units[row * ROW + column]) }), code: LINES.hidden }),
+          pick: (row, column) => change({ unit: row * ROW + column }),
+        }),
+        legend("signed", largestOf(units), w),
+        heading(tokensOf),
+        bars(
+          tokens.map((token, one) => ({ label: token, value: hidden[one][unit], text: number(hidden[one][unit]), isBest: one === place })),
+          { max: Math.max(...hidden.map((row) => Math.abs(row[unit]))), label: tokensOf },
         ),
       ),
     );

@@ -1,8 +1,8 @@
 // Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* Figure 1 of the paper as a map of the panels, and a tour of one answer through it. */
 
-import { bars, button, chips, figure, grid, legend, make, maskLegend, note, number, percent, svg } from "../draw.js";
-import { attention, readTokens, sourceTokens } from "../trace.js";
+import { bars, bestOf, button, chips, controls, figure, grid, largestOf, legend, make, maskLegend, note, number, percent, svg, table } from "../draw.js";
+import { attention, readTokens, sourceTokens, weightsGrid } from "../trace.js";
 
 /** How wide a text is, in Latin letters. */
 const widthOf = (text) => Array.from(text, (one) => (one > "\u1100" && one !== "▁" ? 1.8 : 1)).reduce((a, b) => a + b, 0);
@@ -21,7 +21,7 @@ function wrap(tokens, most, lines) {
 export function drawMap(context, { here, lit = [] } = {}) {
   const { w, run, panels, task } = context;
   const root = svg("svg", { class: "map", viewBox: "0 -66 400 620", role: "group", "aria-label": w("map.label") });
-  const place = (id) => panels.findIndex((panel) => panel.id === id) + 1;
+  const place = (id) => panels.indexOf(id) + 1;
   const isLit = (name) => (lit.includes(name) ? " lit" : "");
 
   function words(x, y, text, kind = "") {
@@ -88,9 +88,11 @@ export function drawMap(context, { here, lit = [] } = {}) {
   arrow("memory", [100, 226], [100, 204], [199, 204], [199, 295], [224, 295]);
   const end = isTranslation ? "lens" : "classifier";
   part("linear", 226, 108, w("map.linear"), "output", end);
-  part("softmax", 226, 62, w("map.softmax"), "output", isTranslation ? "decoding" : "classifier");
-  for (const [low, high] of [[160, 140], [108, 94], [62, 44]]) arrow("out", [300, low], [300, high]);
-  words(300, 32, w(isTranslation ? "map.next" : "map.labels"));
+  const makes = isTranslation ? "single_label_classification" : context.kind;
+  const isNumber = makes === "regression";
+  if (!isNumber) part("softmax", 226, 62, w(`outcome.${makes}.by`), "output", isTranslation ? "decoding" : "classifier");
+  for (const [low, high] of isNumber ? [[160, 140], [108, 44]] : [[160, 140], [108, 94], [62, 44]]) arrow("out", [300, low], [300, high]);
+  words(300, 32, w(isTranslation ? "map.next" : `outcome.${makes}.name`));
   outcomes(context).forEach(({ label, share }, index) => {
     const y = -50 + 22 * index;
     const text = label.length > 12 ? `${label.slice(0, 11)}…` : label;
@@ -98,17 +100,24 @@ export function drawMap(context, { here, lit = [] } = {}) {
     root.append(svg("text", { x: 298, y: y + 4.6, text, class: "end" }));
   });
   words(100, 26, w("map.else"), "pale");
-  ["decoding", "classifier", "experiments", "questions", "training"].forEach((id, index) =>
+  ["decoding", "classifier", "experiments", "training"].forEach((id, index) =>
     part(id, 26, 42 + 31 * index, w(`map.${id}`), "plain", id, 22),
   );
   return root;
 }
 
-/** The likeliest outcomes: labels, or first tokens. */
-function outcomes({ run, task, labelOf }) {
+/** The likeliest outcomes: first tokens or labels; a regression's numbers have no share of a bar. */
+function outcomes({ run, task, labelOf, kind, valueOf }) {
   if (task === "translation") return run.steps[0].best.slice(0, 3).map(({ piece, p }) => ({ label: piece, share: p }));
-  const order = [...run.probabilities.keys()].sort((a, b) => run.probabilities[b] - run.probabilities[a]);
-  return order.slice(0, 3).map((place) => ({ label: labelOf(place), share: run.probabilities[place] }));
+  const order = [...run.probabilities.keys()].sort((a, b) => run.probabilities[b] - run.probabilities[a]).slice(0, 3);
+  if (kind === "regression") return order.map((place) => ({ label: valueOf(run.probabilities[place]), share: 0 }));
+  return order.map((place) => ({ label: labelOf(place), share: run.probabilities[place] }));
+}
+
+/** Each label with its probability, or number. */
+export function labelBars({ run, labelOf, valueOf }) {
+  const values = Array.from(run.probabilities);
+  return values.map((value, place) => ({ label: labelOf(place), value, text: valueOf(value), isBest: place === bestOf(values) }));
 }
 
 /** The stages of the tour: the parts that light up, and what is shown beside them. */
@@ -131,30 +140,17 @@ function stagesOf(context) {
     ];
   };
   const weights = (kind, layer) => {
-    const view = attention(context, kind, layer);
-    return [
-      grid({
-        ...{ rows: view.queries.length, columns: view.keys.length, scale: "weights", cell: 26, label: w("map.weights") },
-        ...{ rowLabels: view.queries, columnLabels: view.keys, rowAxis: w("axis.query"), columnAxis: w("axis.key") },
-        value: view.meanWeight,
-        masked: view.hidden,
-        hint: (query, key) => ({ title: `${view.queries[query]} → ${view.keys[key]}: ${number(view.meanWeight(query, key))}` }),
-      }),
-      legend("weights", 1, w),
-      kind === "decoder" && T > 1 && maskLegend(w, ["causal"]),
-    ];
+    const isHidden = kind === "decoder" && T > 1;
+    return [weightsGrid(attention(context, kind, layer), w), legend("weights", 1, w), isHidden && maskLegend(w, ["causal"])];
   };
-  const last = config.encoder_layers - 1;
   const pairs = () => {
     const predicted = isTranslation ? run.pieces : [w("map.theLabel")];
-    const head = make("tr", {}, ...[w("map.reads"), w("map.predicts")].map((text) => make("th", { text, scope: "col" })));
-    const body = written.map((token, place) => make("tr", {}, make("td", { text: token }), make("td", { text: `→ ${predicted[place] ?? ""}` })));
-    return [make("table", {}, make("thead", {}, head), make("tbody", {}, ...body))];
+    const rows = written.map((token, place) => make("tr", {}, ...[token, `→ ${predicted[place] ?? ""}`].map((text) => make("td", { text }))));
+    return [table(w("stage.shifted.title"), [w("map.reads"), w("map.predicts")], rows)];
   };
   const final = () => {
-    const list = isTranslation
-      ? run.steps[0].best.slice(0, 6).map(({ piece, p }) => ({ label: piece, value: p, text: percent(p) }))
-      : [...run.probabilities.keys()].map((place) => ({ label: context.labelOf(place), value: run.probabilities[place], text: percent(run.probabilities[place]) }));
+    if (!isTranslation) return [bars(labelBars(context), { label: w(`outcome.${context.kind}.name`), max: largestOf(run.probabilities) })];
+    const list = run.steps[0].best.slice(0, 6).map(({ piece, p }) => ({ label: piece, value: p, text: percent(p) }));
     return [bars(list, { label: w("map.next") })];
   };
   return [
@@ -167,7 +163,7 @@ function stagesOf(context) {
     ["causal", ["decoder.self", "decoder.up"], `(T, T) = (${T}, ${T})`, () => weights("decoder", 0)],
     ["cross", ["memory", "decoder.cross", "decoder.up"], `(T, S) = (${T}, ${S})`, () => weights("cross", config.decoder_layers - 1)],
     ["end", ["linear", "softmax", "out"], isTranslation ? `(V) = (${config.decoder_vocab_size ?? config.vocab_size})` : `(C) = (${run.probabilities.length})`, final],
-  ].map(([id, lit, shape, picture]) => ({ id, lit, shape, picture, last }));
+  ].map(([id, lit, shape, picture]) => ({ id, lit, shape, picture }));
 }
 
 let timer;
@@ -180,7 +176,7 @@ export default {
     const stages = stagesOf(context);
     const chart = make("div");
     const card = make("div");
-    const list = make("ol", { className: "contents" });
+    const list = make("ol", { className: "contents", start: 2 });
     const play = button("", toggle, { className: "primary" });
     state.stage ??= 0;
     clearInterval(timer);
@@ -191,7 +187,7 @@ export default {
       const { id, lit, shape, picture } = stages[state.stage];
       chart.replaceChildren(drawMap(context, { lit }));
       const title = `${state.stage + 1} / ${stages.length} · ${w(`stage.${id}.title`)}`;
-      const words = w(`stage.${id}${id === "end" || id === "shifted" ? `.${task}` : ""}`);
+      const words = w(`stage.${id}${id === "end" || id === "shifted" ? `.${task}` : ""}`, { result: w(`outcome.${context.kind}.how`) });
       card.replaceChildren(figure(title, shape, make("p", { text: words }), ...picture().filter(Boolean)));
     }
     function toggle() {
@@ -206,21 +202,11 @@ export default {
       }, 2600);
     }
     list.append(
-      ...panels.slice(1).map(({ id }, place) => {
-        const count = make("span", { className: "count", text: place + 2 });
-        const done = id in guesses && make("span", { className: "done", text: "✓" });
-        return make("li", {}, make("a", { href: `#${id}` }, count, w(`${id}.title`), done));
-      }),
+      ...panels.slice(1).map((id) => make("li", {}, make("a", { href: `#${id}`, text: w(`${id}.title`) }), id in guesses && " ✓")),
     );
     play.textContent = w("play");
-    const controls = make(
-      "div",
-      { className: "controls" },
-      play,
-      button(w("back"), () => showStage(state.stage - 1)),
-      button(w("forward"), () => showStage(state.stage + 1)),
-    );
-    root.append(make("div", { className: "tour" }, chart, make("div", {}, controls, card, list)), note(w("map.keys")));
+    const [back, forward] = [["back", -1], ["forward", 1]].map(([name, step]) => button(w(name), () => showStage(state.stage + step)));
+    root.append(make("div", { className: "tour" }, chart, make("div", {}, controls(play, back, forward), card, list)), note(w("map.keys")));
     showStage(state.stage);
   },
 };

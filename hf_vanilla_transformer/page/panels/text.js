@@ -1,7 +1,7 @@
 // Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* Text, what the normaliser changed, pieces, ids, rows of the embedding table, positions. */
 
-import { button, chips, figure, grid, legend, make, note, number, part, plot, slider, stripe } from "../draw.js";
+import { button, chips, controls, figure, grid, largestOf, legend, make, note, number, part, plot, slider, titledStripe } from "../draw.js";
 import { LINES } from "../lines.js";
 import { sinusoid } from "../model.js";
 import { sourceTokens } from "../trace.js";
@@ -68,9 +68,8 @@ export default {
     root.append(figure(w("text.pieces"), `(S) = (${pieces.length})`, tokens, note(w("text.pieces.note", { count: config.vocab_size }))));
 
     const vector = (name) => part(run.trace.get(`encoder.embedding.${name}`), state.token);
-    const line = (title, name, symbol, code, max) =>
-      [make("h4", { text: title }), stripe({ data: vector(name), name: symbol, label: title, code, max })];
-    const max = Math.max(1, ...vector("output").map(Math.abs));
+    const line = (title, name, symbol, code, max) => titledStripe(title, { data: vector(name), name: symbol, code, max });
+    const max = Math.max(1, largestOf(vector("output")));
     root.append(
       figure(
         w("text.vector", { piece: pieces[state.token] }),
@@ -116,6 +115,6 @@ export default {
     };
     const control = slider(w("text.slider"), { min: 0, max: count - 1, value: state.position }, move);
     const words = isLearned ? w("text.learned") : `${w("text.waves.note")} ${offset ? w("text.offset", { offset }) : ""}`;
-    return figure(w("text.waves"), `(P, D) = (${count}, ${D})`, note(words), make("div", { className: "controls" }, control), wave, note(w("text.curves")), picture);
+    return figure(w("text.waves"), `(P, D) = (${count}, ${D})`, note(words), controls(control), wave, note(w("text.curves")), picture);
   },
 };

@@ -3,7 +3,7 @@
 
 import { trainCopyTask } from "../client.js";
 import { CONFIG, LENGTH, SYMBOLS } from "../copy_task.js";
-import { button, chips, figure, grid, legend, make, note, number, part, percent, plot, slider } from "../draw.js";
+import { button, chips, controls, figure, grid, heading, legend, make, note, number, percent, plot, slider } from "../draw.js";
 
 const STEPS = 200;
 
@@ -18,10 +18,7 @@ export default {
     const losses = plot({ curves: [], label: w("training.loss"), x: w("training.step"), y: w("training.loss"), low: 0, high: 3.5, height: 190, xEnd: STEPS - 1 });
     const wanted = make("div");
     const written = make("div");
-    const weight = (row, column) => {
-      const { shape, data } = state.shown.attention.cross;
-      return Array.from({ length: shape[0] }, (_, head) => part({ shape, data }, head, row)[column]).reduce((a, b) => a + b) / shape[0];
-    };
+    const weight = (row, column) => state.shown.attention[row][column];
     const pictures = make("div");
 
     /** Show the model as it was after one step. */
@@ -67,7 +64,7 @@ export default {
       figure(
         w("training.task"),
         `D = ${CONFIG.d_model}, H = ${CONFIG.encoder_attention_heads}, V = ${SYMBOLS}, T = S = ${LENGTH}`,
-        make("div", { className: "controls" }, go, control),
+        controls(go, control),
         status,
         losses,
         note(w("training.guess", { loss: number(Math.log(SYMBOLS - 2)) })),
@@ -75,11 +72,11 @@ export default {
       figure(
         w("training.probe"),
         `(T, S) = (${LENGTH}, ${LENGTH})`,
-        make("h4", { text: w("training.wanted") }),
+        heading(w("training.wanted")),
         wanted,
-        make("h4", { text: w("training.written") }),
+        heading(w("training.written")),
         written,
-        make("h4", { text: w("training.attention") }),
+        heading(w("training.attention")),
         pictures,
         legend("weights", 1, w),
         note(w("training.attention.note")),
