@@ -89,6 +89,7 @@ def clone(trained, translator, tmp_path, monkeypatch) -> Path:
     reviews = [{"review_id": str(number), "review": f"{number}번 보았다"} for number in range(10, 40)]
     (tmp_path / "nsmc" / "raw" / "1.json").write_text(json.dumps(reviews))
     (tmp_path / "my.csv").write_text("text,label,rating,topics\n" + "좋다,1,4.5,a|b\n나쁘다,0,1.5,b\n" * 40)
+    (tmp_path / "new.csv").write_text("text\n좋다\n")
     (tmp_path / "reviews.txt").write_text("재미있다\n")
     (tmp_path / "sentences.txt").write_text("Two dogs.\n")
     (tmp_path / "pairs").symlink_to(tmp_path / "multi30k")
