@@ -194,7 +194,7 @@ def test_sentences_are_in_both_languages():
     assert all(len(both) == 2 and all(both) for both in SENTENCES.values())
     assert len({both[1] for both in SENTENCES.values()}) == len(SENTENCES)
     for both in SENTENCES.values():
-        korean, english = ({field for _, field, *_ in string.Formatter().parse(one)} for one in both)
+        korean, english = ({part[1] for part in string.Formatter().parse(one) if part[1]} for one in both)
         assert korean == english, both
 
 
