@@ -20,15 +20,15 @@ quickstart: .venv/installed
 	@printf '\n== 4 of 4: multi30k-de-en translates a German sentence\n\n'
 	@printf '%s\n' 'Zwei Hunde spielen im Schnee.' | $(BIN)/vanilla-transformer translate --model model_cards/multi30k-de-en
 
-# `make test FILE=tests/test_tokenizer.py` runs one file. Files go to a process as a whole: many make something for all of
-# their tests.
+# `make test FILE=tests/test_tokenizer.py` runs one file. Each process begins with its half of the files, for most make
+# something for all of their tests, and takes over tests of the other when it has none left.
 FILE ?=
 test: check
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(FILE)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(FILE)
 
 # What is not marked as slow.
 test-fast: .venv/installed
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 # The tests of tests/gpu on this machine's accelerator; most skip themselves where there is none.
 test-gpu: .venv/installed
@@ -42,7 +42,7 @@ test-contracts: .venv/installed
 # The quick tests with the oldest versions that pyproject.toml allows, or the newest that pip finds today, in a virtual
 # environment of their own.
 test-oldest test-newest: test-%: .venv-%/installed
-	.venv-$*/bin/python -m pytest -n 2 --dist loadfile -m "not slow"
+	.venv-$*/bin/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 # Speed beside torch.nn.Transformer, BART and Marian; nothing else should run meanwhile.
 benchmark: .venv/installed

@@ -31,6 +31,12 @@ from hf_vanilla_transformer.tokenizer import train_tokenizer
 gc.set_threshold(100_000, 50, 1000)
 
 
+def pytest_collection_modifyitems(items):
+    """Begin with the chapters, then the files with slow tests: no long test runs alone at the end."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (item.path.name != "test_walkthrough.py", item.path not in slow))
+
+
 def pytest_collection_finish():
     # What has been imported stays: the garbage collector need not look at it again.
     gc.freeze()

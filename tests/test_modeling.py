@@ -263,6 +263,36 @@ def test_generate_stops_at_a_string_that_its_tokenizer_reads(search):
     assert "num_beams" in search or stopped == ids[: len(stopped)] != ids  # stops change which beams there are
 
 
+# What `generate` hands to a forward, by what it is asked for.
+HANDED = {
+    "an assistant": lambda model: {"input_ids": IDS[:1], "assistant_model": copy.deepcopy(model)},
+    "embeddings": lambda model: {"inputs_embeds": model.get_input_embeddings()(IDS[:1])},
+    "the encoder's outputs": lambda model: {"encoder_outputs": model.get_encoder()(IDS[:1])},
+    "a begun translation": lambda model: {
+        "input_ids": IDS[:1],
+        "decoder_input_ids": torch.tensor([[model.config.decoder_start_token_id]]),
+        "decoder_attention_mask": torch.ones(1, 1, dtype=torch.long),
+    },
+    "attentions": lambda model: {
+        "input_ids": IDS[:1],
+        **dict.fromkeys(["output_attentions", "output_hidden_states", "output_logits", "output_scores"], True),
+    },
+    "a time limit": lambda model: {"input_ids": IDS[:1], "max_time": 600.0},
+    "allowed tokens": lambda model: {
+        "input_ids": IDS[:1],
+        "prefix_allowed_tokens_fn": lambda batch, ids: list(range(model.config.vocab_size)),
+    },
+}
+
+
+@pytest.mark.parametrize("asked", HANDED)
+def test_generate_gives_the_same_ids_whatever_it_hands_to_the_forward(asked):
+    model = VanillaTransformerForConditionalGeneration(tiny_config()).eval()
+    options = {"max_new_tokens": 6, "return_dict_in_generate": True}
+    expected = model.generate(IDS[:1], **options).sequences
+    assert torch.equal(model.generate(**HANDED[asked](model), **options).sequences, expected)
+
+
 @pytest.mark.parametrize("model_class", [VanillaTransformerEncoderModel, *AUTO_CLASSES])
 def test_an_argument_that_a_forward_does_not_read_is_refused_by_its_name(model_class):
     """What `generate` leaves over does not reach it; of a caller, it is a mistake."""

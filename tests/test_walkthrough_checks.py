@@ -1,8 +1,10 @@
 """`check` of the walk-through: right answers pass and are kept, and wrong ones are told what is wrong with them."""
 
+import ast
 import importlib
 import inspect
 import linecache
+import string
 import sys
 import tomllib
 
@@ -177,9 +179,23 @@ def test_answers_by_other_hands_are_judged_rightly(checks, monkeypatch):
     assert len(vague) <= 2, vague  # shapes that do not fit: PyTorch's words, with the line
 
 
+def test_known_mistakes_are_mistakes(checks):
+    for blanks, rows in checks.MISTAKES.items():
+        answers = [inspect.getsource(getattr(checks.my_transformer, name)) for name in blanks.split()]
+        texts = [ast.unparse(ast.parse(answer)) for answer in answers]
+        for _, sentence, *changes in rows:
+            assert all(any(next(iter(change)) in text for text in texts) for change in changes), sentence
+    for name in checks.PROPERTIES:
+        for wrong, sentence in checks.mistakes(name):
+            assert checks.failing(name, wrong), (name, sentence)
+
+
 def test_sentences_are_in_both_languages():
     assert all(len(both) == 2 and all(both) for both in SENTENCES.values())
     assert len({both[1] for both in SENTENCES.values()}) == len(SENTENCES)
+    for both in SENTENCES.values():
+        korean, english = ({part[1] for part in string.Formatter().parse(one) if part[1]} for one in both)
+        assert korean == english, both
 
 
 def test_an_exercise_is_checked(checks, capsys):

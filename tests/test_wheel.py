@@ -11,7 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from shared import QUIET, ROOT, TINY
+from shared import ROOT, TINY, TWO_STEPS
 
 
 def run_pip(*arguments) -> None:
@@ -82,14 +82,14 @@ def test_an_installed_wheel_trains_and_predicts_in_an_empty_folder(installed, tm
         assert result.returncode == 0, result.stderr
         return result.stdout
 
-    find = "from importlib.util import find_spec; print(find_spec('hf_vanilla_transformer').origin)"
-    assert Path(run("python", "-c", find).strip()).is_relative_to(installed.parent)
-    assert "train-classifier" in run("vanilla-transformer")
-    few = ["--max_steps", "2", "--eval_strategy", "steps", "--eval_steps", "1", "--save_strategy", "steps"]
-    few += ["--save_steps", "1", "--vocab_size", "1500", *TINY, *QUIET]
+    few = [*TWO_STEPS, "--vocab_size", "1500", *TINY]
     assert "test accuracy: " in run("vanilla-transformer", "train-classifier", "sample", "--output_dir", "run", *few)
     assert (elsewhere / "run" / "README.md").is_file()  # of a template in the wheel
-    answers = run("vanilla-transformer", "predict", "--model", "run", text="재미있다\n지루하다\n")
-    assert [line.split("\t")[2] for line in answers.splitlines()] == ["재미있다", "지루하다"]
-    run("vanilla-transformer", "evaluate", "--model", "run", "--output_dir", "measured")
-    assert {file.name for file in elsewhere.iterdir()} == {"run", "measured"}
+    predict = (
+        "import hf_vanilla_transformer.__main__ as package; print(package.__file__); "
+        "package.main(['predict', '--model', 'run'])"
+    )
+    file, *answers = run("python", "-c", predict, text="재미있다\n지루하다\n").splitlines()
+    assert Path(file).is_relative_to(installed.parent)
+    assert [line.split("\t")[2] for line in answers] == ["재미있다", "지루하다"]
+    assert [file.name for file in elsewhere.iterdir()] == ["run"]

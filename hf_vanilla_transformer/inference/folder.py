@@ -3,8 +3,8 @@
 
 import os
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import torch
@@ -43,19 +43,12 @@ def load_from(loader: Any, folder: str, what: str, **options: Any) -> Any:
     Raises:
         DataError: the "model" or "tokenizer", `what`, cannot be read, or needs code.
     """
-    with named_errors(folder, what), ONE_AT_A_TIME, no_question():
-        return loader.from_pretrained(folder, trust_remote_code=False, **options)
-
-
-@contextmanager
-def no_question() -> Iterator[None]:
-    """Make transformers raise a ValueError where it would ask on standard input whether code may run."""
-    seconds = dynamic_module_utils.TIME_OUT_REMOTE_CODE
-    dynamic_module_utils.TIME_OUT_REMOTE_CODE = 0
-    try:
-        yield
-    finally:
-        dynamic_module_utils.TIME_OUT_REMOTE_CODE = seconds
+    with named_errors(folder, what), ONE_AT_A_TIME:
+        seconds, dynamic_module_utils.TIME_OUT_REMOTE_CODE = dynamic_module_utils.TIME_OUT_REMOTE_CODE, 0
+        try:  # without time for an answer, transformers raises where it would ask on standard input
+            return loader.from_pretrained(folder, trust_remote_code=False, **options)
+        finally:
+            dynamic_module_utils.TIME_OUT_REMOTE_CODE = seconds
 
 
 def load_config(folder: str) -> VanillaTransformerConfig:

@@ -32,7 +32,7 @@ function explanation(panel, context) {
   return root;
 }
 
-/** A link to a chapter: its page beside this one on the documentation's site, its notebook in the repository elsewhere. */
+/** A link to a chapter: beside this page on the documentation's site, elsewhere the repository's notebook. */
 function chapterLink(id, { language, w, home }) {
   const isKorean = language === "ko";
   const [chapter, korean, english] = CHAPTERS[id];
@@ -41,8 +41,8 @@ function chapterLink(id, { language, w, home }) {
   const address = repository
     ? `${repository}/blob/main/docs/walkthrough${isKorean ? "" : "/en"}/${chapter}.ipynb`
     : `${home}${isKorean ? "/ko" : ""}/walkthrough/${chapter}.html`;
-  const text = w("chapter", { number: +chapter.slice(0, 2), heading });
-  return make("a", { href: `${address}#:~:text=${encodeURIComponent(heading).replaceAll("-", "%2D")}`, text });
+  const anchor = heading.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, "").trim().replace(/\s/g, "-");
+  return make("a", { href: `${address}#${anchor}`, text: w("chapter", { number: +chapter.slice(0, 2), heading }) });
 }
 
 /** What a panel shows if it is for models of another task: the other models beside the page. */

@@ -43,7 +43,14 @@ export function linear(x, { weight, bias }) {
         g += value * w[(at += inputs)];
         h += value * w[(at += inputs)];
       }
-      output.set([a, b, c, d, e, f, g, h], out);
+      output[out] = a;
+      output[out + 1] = b;
+      output[out + 2] = c;
+      output[out + 3] = d;
+      output[out + 4] = e;
+      output[out + 5] = f;
+      output[out + 6] = g;
+      output[out + 7] = h;
     }
     for (; out < outputs; out++) output[out] = dot(input, 0, w, out * inputs, inputs);
     if (bias) for (out = 0; out < outputs; out++) output[out] += bias.data[out];

@@ -392,7 +392,7 @@ export const CHAPTERS = {
   lens: ["06_training", "한 토큰씩 생성하기", "Generating token by token"],
   classifier: ["07_review_classification", "인코더-디코더가 분류하는 법", "How an encoder-decoder classifies"],
   experiments: ["06_training", "하나씩 빼 보기", "Leaving things out, one at a time"],
-  training: ["06_training", "학습하기", "Training"],
+  training: ["06_training", "새로운 배치로 학습하기", "Training on new batches"],
 };
 
 /** Labels that the page translates. */

@@ -47,14 +47,6 @@ def test_baselines_are_as_large_and_as_much_work(baseline):
     assert one == other
 
 
-def test_each_way_has_its_turns():
-    taken = []
-    ways = {name: lambda name=name: taken.append(name) for name in "abc"}
-    seconds = measures.take_turns(ways, 3)
-    assert "".join(taken) == "abccbaabc"
-    assert {name: len(times) for name, times in seconds.items()} == {"a": 3, "b": 3, "c": 3}
-
-
 def test_rates_are_those_of_the_median_turn(monkeypatch):
     monkeypatch.setattr(measures, "take_turns", lambda ways, *_: {name: [0.5, 4.0, 1.0] for name in ways})
     settings = {"batch_size": 7, "batches": 1, "rounds": 3, "device": CPU, "train": False, "names": [OURS]}
@@ -65,43 +57,13 @@ def test_rates_are_those_of_the_median_turn(monkeypatch):
     assert measures.matrix_product_rate(torch.float32, CPU) == 2 * 2048**3 / 0.5
 
 
-def test_all_classify_the_same_texts():
-    """Also in batches of twice as many, and in an engine, which pads and sorts by itself."""
-    seen = []
-
-    class FakeEngine:
-        def logits(self, input_ids, batch_size):
-            seen.append((sorted(input_ids), batch_size))
-
-    settings = {"batch_size": 2, "batches": 4, "rounds": 1, "device": CPU, "train": False, "names": [OURS, OURS_TWICE]}
-    limits, engines = {"float32": 1e9, "bfloat16": 1e9}, {("fake", "int8"): FakeEngine()}
-    rows = compare_classifiers(tiny_config(), TEXTS, limits=limits, engines=engines, **settings)
-    assert seen[-1] == (sorted(TEXTS), 2)
-    assert len({round(row["texts_per_second"] * row["seconds"][0]) for row in rows}) == 1
-    assert [(row["name"], row["dtype"]) for row in rows[2:]] == [(OURS_TWICE, "bfloat16"), ("fake", "int8")]
-
-
-@pytest.mark.slow
-def test_peak_memory_is_more_than_the_models(forked):
-    config = tiny_config(vocab_size=2_500_000)
-    batches = make_batches(TEXTS, 7, 0, grouped=True)
-    # Weights, gradients and the optimizer's two moments.
-    assert measures.peak_memory(config, OURS, "float32", batches, CPU) > 4 * 2_500_000 * config.d_model * 4
-
-
 SIZES = {"d_model": 16, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16, "encoder_layers": 1, "decoder_layers": 1}
 QUICK = ["--texts", "6", "--batch_size", "3", "--rounds", "1", "--device", "cpu"]
 
 
 @pytest.mark.slow
 def test_each_task_leaves_its_measurements(succeed, tmp_path, monkeypatch):
-    longest = []
-
-    def fake_peak_memory(config, name, dtype, batches, device):
-        longest.append({tuple(batch["input_ids"].shape) for batch in batches})
-        return 2**20 * (3 if name == NAIVE else 2)
-
-    monkeypatch.setattr(measures, "peak_memory", fake_peak_memory)
+    monkeypatch.setattr(measures, "peak_memory", lambda config, name, *_: 2**20 * (3 if name == NAIVE else 2))
     # A CPU without bfloat16 takes a minute for the product.
     monkeypatch.setattr(measures, "matrix_product_rate", lambda dtype, device: 1e9)
     arguments = ["--output_dir", tmp_path / "run", *QUICK, "--config", json.dumps(SIZES), "--precisions", "float32"]
@@ -117,9 +79,5 @@ def test_each_task_leaves_its_measurements(succeed, tmp_path, monkeypatch):
         modules = [row for row in report[task] if row["name"] in CONTENDERS]
         assert all(row["times_ours"] == row["texts_per_second"] / ours[row["dtype"]] for row in modules)
         assert f"| {NAIVE} | float32 |" in out
-    assert {row["times_ours"] for row in report["memory"] if row["name"] == NAIVE} == {1.5}
     assert f"| {NAIVE} | float32 | 3 | 1.50 |" in out
-    assert len(longest) == 4 and all(shapes == longest[0] and len(shapes) == 1 for shapes in longest)
-    points = {axis: len(points) for axis, points in report["curves"].items()}
-    assert points == {"length": 10, "batch_size": 6, "depth": 8}
     assert (tmp_path / "run" / "benchmark.png").stat().st_size > 10_000

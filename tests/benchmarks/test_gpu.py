@@ -1,12 +1,9 @@
 """The program that measures on a GPU: a part that fails or takes too long takes nothing from the others."""
 
-import gzip
-import subprocess
 import sys
 
-import pytest
 from gpu import GpuArguments, Measurement
-from shared import ROOT, read_json
+from shared import read_json
 
 
 WRITES = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text('{\"reviews\": 3}')"
@@ -25,19 +22,3 @@ def test_each_part_is_written_when_it_ends(tmp_path, capsys):
     assert good["status"] == 0 and good["found.json"] == {"reviews": 3} and "missing.json" not in good
     assert bad["status"] == 1 and "no such model" in bad["log"]
     assert slow["seconds"] < 15 and capsys.readouterr().out.count("status") == 3
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="the packer is a shell script")
-def test_what_is_packed_is_what_the_measurement_reads(tmp_path):
-    for name in ("nsmc/ratings_train.txt", "nsmc/ratings_test.txt"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("id\tdocument\tlabel\n")
-    (tmp_path / "multi30k").mkdir()
-    for split in ("train", "val", "test_2016_flickr"):
-        for side in ("de", "en"):
-            (tmp_path / "multi30k" / f"{split}.{side}.gz").write_bytes(gzip.compress(b"Hund\n"))
-    (tmp_path / "reviews.txt.gz").write_bytes(gzip.compress("좋다\n".encode()))
-    words = ["packed", "nsmc", "multi30k", "reviews.txt.gz"]
-    subprocess.run(["bash", ROOT / "scripts/benchmarks/pack_gpu.sh", *words], cwd=tmp_path, check=True)
-    packed = {str(path.relative_to(tmp_path / "packed")) for path in (tmp_path / "packed").rglob("*.gz")}
-    assert len(packed) == 9 and {"nsmc/ratings_train.txt.gz", "reviews.txt.gz"} <= packed

@@ -2,7 +2,6 @@
 
 FSDP through Trainer needs GPUs (accelerate has it for no CPU); here its sharding is applied to the model itself."""
 
-import json
 import os
 import re
 import subprocess
@@ -35,6 +34,16 @@ def output(*results: subprocess.CompletedProcess) -> str:
 SMALL = ["--max_length", "12", "--vocab_size", "60", "--max_tokens", "16"]
 TRANSLATION = ["train-translation", "--data", "{}", "--source_column", "num", "--target_column", "de", *SMALL]
 TRANSLATION += ["--validation_prefix", "val"]
+SIX_STEPS = ["--max_steps", "6", "--save_steps", "2"]
+
+
+@pytest.fixture(scope="module")
+def whole(corpus, tmp_path_factory):
+    """A run of two processes that nothing happened to, with dropout: its words, its home and its folder."""
+    words = [argument.format(corpus) for argument in TRANSLATION] + [*SETTINGS[2:], *TINY_TRANSLATOR, *SIX_STEPS]
+    folder = tmp_path_factory.mktemp("whole")
+    output(*run_side_by_side(COMMAND, *words, "--output_dir", folder / "run", homes=[folder / "home"]))
+    return words, folder / "home", folder / "run"
 
 
 @pytest.mark.slow
@@ -83,76 +92,57 @@ main(sys.argv[1:])
 
 
 @pytest.mark.slow
-def test_processes_that_get_sigterm_at_different_steps_stop_after_the_same_one(corpus, tmp_path):
+def test_processes_that_get_sigterm_at_different_steps_stop_after_the_same_one(whole, tmp_path):
     """As a launcher sends it; the resumed run ends with the weights of one that nothing happened to."""
-    words = [argument.format(corpus) for argument in TRANSLATION]
-    words += [*SETTINGS, "--max_steps", "6", "--save_steps", "2"]
-    home, folders = tmp_path / "home", [tmp_path / "whole", tmp_path / "run"]
-    output(*run_side_by_side(COMMAND, *words, "--output_dir", folders[0], homes=[home]))
-    stopped = run_side_by_side(TERMINATED, *words, "--output_dir", folders[1], homes=[home])
+    words, home, expected = whole
+    words, folder = [*words, "--output_dir", tmp_path / "run"], tmp_path / "run"
+    stopped = run_side_by_side(TERMINATED, *words, homes=[home])
     assert [result.returncode for result in stopped] == [143, 143]
     lines = "".join(result.stderr for result in stopped)
     assert lines.count("--resume_from_checkpoint auto") == 1 and "Traceback" not in lines
-    assert {file.name for file in folders[1].iterdir()} == {"checkpoint-2", "_stopped-checkpoint-3"}
-    output(
-        *run_side_by_side(
-            COMMAND, *words, "--output_dir", folders[1], "--resume_from_checkpoint", "auto", homes=[home]
-        )
-    )
-    assert read_json(folders[1] / "run.json")["resumed_from"] == "_stopped-checkpoint-3"
-    weights = [(folder / "model.safetensors").read_bytes() for folder in folders]
-    assert weights[0] == weights[1]
-    assert not (folders[1] / "_stopped-checkpoint-3").exists()
+    assert {file.name for file in folder.iterdir()} == {"checkpoint-2", "_stopped-checkpoint-3"}
+    output(*run_side_by_side(COMMAND, *words, "--resume_from_checkpoint", "auto", homes=[home]))
+    assert read_json(folder / "run.json")["resumed_from"] == "_stopped-checkpoint-3"
+    assert (folder / "model.safetensors").read_bytes() == (expected / "model.safetensors").read_bytes()
+    assert not (folder / "_stopped-checkpoint-3").exists()
 
 
 KILLED = """
-import json, os, signal, sys
+import os, signal, sys
 import transformers
 from hf_vanilla_transformer.__main__ import main
 
-kills = {tuple(kill[:2]): kill[2:] for kill in json.loads(sys.argv[1])}
+save, calls = transformers.Trainer._save_optimizer_and_scheduler, []
 
-def killing(name, method, call):
-    calls = []
+def killing(*args, **kwargs):
+    calls.append(1)
+    if len(calls) == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return save(*args, **kwargs)
 
-    def called(*args, **kwargs):
-        calls.append(1)
-        if len(calls) == call:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return method(*args, **kwargs)
-
-    setattr(transformers.Trainer, name, called)
-
-start = int(os.environ["TORCHELASTIC_RESTART_COUNT"]), int(os.environ["RANK"])
-if start in kills:
-    name, call = kills[start]
-    killing(name, getattr(transformers.Trainer, name), call)
-main(sys.argv[2:])
+if os.environ["TORCHELASTIC_RESTART_COUNT"] == os.environ["RANK"] == "0":
+    transformers.Trainer._save_optimizer_and_scheduler = killing
+main(sys.argv[1:])
 """
 
 
 @pytest.mark.slow
-def test_one_command_starts_and_restarts_a_run(corpus, tmp_path):
-    """One torchrun starts it three times: a rank is killed in a step, then the other while it saves a checkpoint."""
-    words = [argument.format(corpus) for argument in TRANSLATION]
-    words += [*SETTINGS[2:], *TINY_TRANSLATOR, "--max_steps", "8", "--save_steps", "2"]
-    output(*run_side_by_side(COMMAND, *words, "--output_dir", tmp_path / "whole", homes=[tmp_path / "home"]))
-    words += ["--output_dir", tmp_path / "run", "--resume_from_checkpoint", "auto"]
+def test_one_command_starts_and_restarts_a_run(whole, tmp_path):
+    """One torchrun starts it twice: a rank is killed while it saves its second checkpoint."""
+    words, home, expected = whole
     (tmp_path / "program.py").write_text(KILLED)
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--max-restarts", "2", "--nproc-per-node", "2"]
-    launcher += ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{free_port()}"]
-    kills = json.dumps([[0, 1, "training_step", 6], [1, 0, "_save_optimizer_and_scheduler", 1]])
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HF_HOME": str(tmp_path / "home")}
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--max-restarts", "1", "--nproc-per-node", "2"]
+    launcher += ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{free_port()}", tmp_path / "program.py"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HF_HOME": str(home)}
     environment["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"  # or else addresses of before a restart stay in use
-    command = [str(word) for word in [*launcher, tmp_path / "program.py", kills, *words]]
-    launched = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=500)
+    command = [*launcher, *words, "--output_dir", tmp_path / "run", "--resume_from_checkpoint", "auto"]
+    launched = subprocess.run([*map(str, command)], env=environment, capture_output=True, text=True, timeout=500)
     assert launched.returncode == 0, launched.stderr
-    assert launched.stdout.count("The result goes to") == 1 and launched.stdout.count("Going on from") == 2
-    assert read_json(tmp_path / "run" / "run.json")["resumed_from"] == "checkpoint-4"
-    for file in ("model.safetensors", "checkpoint-8/optimizer.pt"):
-        assert (tmp_path / "run" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
-    names = [{file.name for file in (tmp_path / folder).iterdir()} for folder in ("run", "whole")]
-    assert names[0] == names[1]
+    assert launched.stdout.count("The result goes to") == launched.stdout.count("Going on from") == 1
+    assert read_json(tmp_path / "run" / "run.json")["resumed_from"] == "checkpoint-2"
+    for file in ("model.safetensors", "checkpoint-6/optimizer.pt"):
+        assert (tmp_path / "run" / file).read_bytes() == (expected / file).read_bytes()
+    assert {file.name for file in (tmp_path / "run").iterdir()} == {file.name for file in expected.iterdir()}
 
 
 def _sharded_gradients(rank: int, rendezvous: str, sent) -> None:
