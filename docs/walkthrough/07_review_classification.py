@@ -364,8 +364,8 @@ pd.DataFrame(
 # ```
 #
 # *transformer-evolution*과 같은 크기(파라미터 1,520만 개)의 모델이 두 코어에서 31분 만에 테스트 정확도 0.8525에
-# 이릅니다. nsmc-small은 0.8760입니다([결과 문서, 영어](../results.md)). NSMC의 테스트 리뷰 약 5만 개로 잰 값이라 위의
-# 0.942와는 다릅니다. 내 데이터로 nsmc-small을 이어서 학습(**미세조정**, fine-tuning)하려면 이렇게 합니다.
+# 이릅니다. nsmc-small의 정확도는 [결과 문서(영어)](../results.md)에 있습니다. NSMC의 테스트 리뷰 약 5만 개로 잰 값이라
+# 위의 값과는 다릅니다. 내 데이터로 nsmc-small을 이어서 학습(**미세조정**, fine-tuning)하려면 이렇게 합니다.
 #
 # ```sh
 # vanilla-transformer train-classifier finetune --data my.csv --text_column text \
@@ -373,7 +373,7 @@ pd.DataFrame(
 # vanilla-transformer evaluate --model runs/mine-finetuned --output_dir runs/evaluation
 # ```
 #
-# `evaluate`는 위의 표처럼 틀린 것을 모두 적고, 글의 길이에 따른 정확도와 확률이 얼마나 믿을 만한지도 잽니다.
+# `evaluate`는 위의 표처럼 틀린 것을 모두 적고, 확률이 얼마나 믿을 만한지도 잽니다.
 #
 # ## 정리
 #

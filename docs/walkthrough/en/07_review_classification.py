@@ -370,7 +370,7 @@ pd.DataFrame(
     columns=["answer", "confidence", "review", "in English"],
 )
 
-# %% [markdown] source="559bf084"
+# %% [markdown] source="0e398d91"
 # Irony ("Wow, a war film that can make you this sleepy") and praise in negative words ("Why am I crying?") are hard.
 # The authors of this package have read 50 reviews of NSMC's validation data on which an earlier nsmc-small was
 # confident and wrong, and sorted them: the table is in the [results](../../results.md#what-it-gets-wrong). 12 mix
@@ -385,8 +385,8 @@ pd.DataFrame(
 # ```
 #
 # A model of the size of *transformer-evolution* (15.2 million parameters) reaches a test accuracy of 0.8525 after 31
-# minutes on two cores; nsmc-small has 0.8760 ([results](../../results.md)). These were measured on about 50,000 test
-# reviews of NSMC, so they differ from the 0.942 above. To fine-tune nsmc-small on your own data:
+# minutes on two cores; that of nsmc-small stands in the [results](../../results.md). These were measured on about 50,000
+# test reviews of NSMC, so they differ from those above. To fine-tune nsmc-small on your own data:
 #
 # ```sh
 # vanilla-transformer train-classifier finetune --data my.csv --text_column text \
@@ -394,8 +394,7 @@ pd.DataFrame(
 # vanilla-transformer evaluate --model runs/mine-finetuned --output_dir runs/evaluation
 # ```
 #
-# `evaluate` lists all mistakes, like the table above; it also measures accuracy by the length of texts, and how far
-# probabilities can be trusted.
+# `evaluate` lists all mistakes, like the table above, and measures how far probabilities can be trusted.
 #
 # ## In short
 #
