@@ -323,7 +323,7 @@ similarity = [torch.cosine_similarity(first, second, dim=0).item() for first, se
 names = ["embedding", *(f"layer {number}" for number in range(len(similarity) - 1))]
 pd.DataFrame([similarity], index=["similarity of both ▁swing"], columns=names).round(2)
 
-# %% [markdown] source="21ac5a39"
+# %% [markdown] source="0496fc04"
 # On entering the decoder, they are the same vector: 1. The layers move them apart, because *children* and *on a*
 # were mixed in: one is what the children do, the other a thing to sit on.
 #
