@@ -90,6 +90,8 @@ def columns_of_run(model: str) -> tuple[str | None, str]:
 
 def open_texts(arguments: LinesArguments, *, repeats_text: bool) -> Texts:
     """Open the texts, and read a table's header; with `repeats_text`, a line of answers ends with its text."""
+    from ..inference.folder import task_of_folder
+
     file, encoding, form = arguments.file, arguments.encoding, arguments.form
     if not form:
         if file is None:
@@ -106,6 +108,7 @@ def open_texts(arguments: LinesArguments, *, repeats_text: bool) -> Texts:
         mark = BYTE_ORDER_MARK if opened.read(3) == codecs.BOM_UTF8 else ""
     rows = checked(partial(iterate_rows, file, encoding), file)
     columns = next(rows)
+    task_of_folder(arguments.model)  # refuse a wrong model before a wrong column
     wanted = {"text": column, **({"label": labels} if labels in columns else {})}
     place = find_columns(file, columns, wanted)[0]
     to_line = partial(csv_line, "," if form == ".csv" else "\t")

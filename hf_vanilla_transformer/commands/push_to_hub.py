@@ -36,7 +36,7 @@ def print_files(folder: Path, repo_id: str) -> None:
     for name in files_left_out(folder, files):
         print(f"{'stays here':>13}  {name}")
     for text in example_texts(str(folder)):
-        print(f"README.md, run.json: a text of the data, {text!r}")
+        print(f"README.md, run.json: a text of the data, {text!r}; to keep it private, write another in both")
     total = sum(sizes.values())
     print(f"{total:>13,}  bytes in {len(files)} files for {repo_id}; README.md is valid; nothing was sent")
 

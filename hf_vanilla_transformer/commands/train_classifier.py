@@ -3,7 +3,7 @@
 
     vanilla-transformer train-classifier sample --output_dir runs/sample
     vanilla-transformer train-classifier nsmc --output_dir runs/nsmc
-    vanilla-transformer train-classifier --data my.csv --text_column text --label_column label --output_dir runs/mine
+    vanilla-transformer train-classifier few-rows --data my.csv --output_dir runs/mine
 
 The result is a folder that AutoModelForSequenceClassification loads. Flags override the recipe. An interrupted run
 resumes with the same command and --resume_from_checkpoint auto.

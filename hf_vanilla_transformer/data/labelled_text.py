@@ -174,6 +174,6 @@ def _text_and_label(rows: Dataset, name: str, label_column: str, read: Callable,
     if unlabelled.any():
         kind = "number" if features["label"] == Value("float64") else "label"
         shown = ", ".join(repr(text[:40]) for text in texts.select(np.flatnonzero(unlabelled)[:10])["text"])
-        counted = f"{unlabelled.sum():,} of {len(texts):,} rows"
-        raise DataError(f"{name}: {counted} have no {kind} in the column {label_column}, such as {shown}")
+        counted = f"{unlabelled.sum():,} of {len(texts):,} rows have no {kind} in the column {label_column}"
+        raise DataError(f"{name}: {counted}, such as {shown}: fill it in, or delete the rows")
     return texts

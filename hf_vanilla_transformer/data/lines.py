@@ -57,7 +57,8 @@ def decode_lines(stream: BinaryIO, name: str, encoding: str = "utf-8") -> Iterat
             yield number, text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
     except UnicodeDecodeError as error:
         problem = f"byte {error.start + 1} is not {encoding.upper()} ({error.reason})"
-        raise DataError(f"{name}, line {number or 1}: {problem}: name the --encoding, such as cp949") from error
+        remedy = "name the encoding, such as cp949 (Korean) or cp1252 (Western); save UTF-16 as UTF-8"
+        raise DataError(f"{name}, line {number or 1}: {problem}: {remedy}") from error
     except (LookupError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{name}: {error}") from error
 
@@ -94,7 +95,8 @@ def iterate_rows(file: str | os.PathLike, encoding: str = "utf-8", quotings: int
         for line, fields in _comma_separated(lines, name) if is_csv else _tab_separated(lines, quotings):
             width = width or len(fields)
             if len(fields) != width:
-                raise DataError(f"{name}, line {line}: {len(fields)} columns instead of {width}")
+                quotes = " (a text with a comma needs quotes)" if is_csv and len(fields) > width else ""
+                raise DataError(f"{name}, line {line}: {len(fields)} columns instead of {width}{quotes}")
             yield fields
     if not width:
         raise DataError(f"{name}: the file is empty")
@@ -105,7 +107,7 @@ def find_columns(name: str, columns: Sequence[str], wanted: Mapping[str, str | N
 
     Args:
         name: The table, for errors.
-        wanted: The columns' names by what they hold, such as "text", which `--text_column` names. Without a name it is
+        wanted: The columns' names by what they hold, such as "text", which `text_column` names. Without a name it is
             the only column that holds nothing else wanted, or the one called "text".
     """
     places = []
@@ -120,7 +122,8 @@ def find_columns(name: str, columns: Sequence[str], wanted: Mapping[str, str | N
             number = "two columns" if same else "no column"
             shown = [*columns[:10], *["…"] * (len(columns) > 10)]
             listed = f"{name}: {number} {column!r}; the columns are {', '.join(shown)}"
-            raise DataError(f"{listed}: name one by --{content}_column")
+            has_semicolons = len(columns) == 1 and ";" in columns[0]
+            raise DataError(f"{listed}: {'use commas, not ;' if has_semicolons else f'name one by {content}_column'}")
         places += same
     return places
 

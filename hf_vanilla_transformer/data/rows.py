@@ -109,8 +109,8 @@ def _choose(rows: Dataset, name: str, fraction: float, seed: int) -> list[np.nda
     for number in np.unique(labels):
         order = generator.permutation(np.flatnonzero(labels == number))
         if len(order) < 2:
-            reason = f"one row alone has the label {names[number]!r}" if names else "there is one row alone"
-            raise DataError(f"{name}: cannot be cut from train, where {reason}")
+            alone = f"one row alone has the label {names[number]!r}: add two, or delete it" if names else ""
+            raise DataError(f"{name}: cannot be cut from train, where {alone or 'there is one row alone'}")
         size = min(max(1, round(fraction * len(order))), len(order) - 1)
         stay.append(order[size:])
         go.append(order[:size])

@@ -78,7 +78,7 @@ def check_type(name: str, data: Mapping[str, Dataset], column: str, pattern: str
     """Raise a `DataError` if the name of a column's Arrow type does not match."""
     for rows in data.values():
         if not re.fullmatch(pattern, str(rows.features.arrow_schema.field(column).type)):
-            raise DataError(f"{name}: the column of --{column}_column holds {rows.features[column]}: {problem}")
+            raise DataError(f"{name}: the column of {column}_column holds {rows.features[column]}: {problem}")
 
 
 def _find_tables(path: Path) -> dict[str, Path]:

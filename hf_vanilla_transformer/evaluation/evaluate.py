@@ -117,7 +117,8 @@ def load_rows(
         except (OSError, DataError) as error:
             if given.get("data") is not None:
                 raise
-            raise DataError(f"{error} (the data of the model's recipe: give `data`)") from error
+            remedy = "a recipe has no folder of its data: give `data`, and `split`, or the rows of training count, too"
+            raise DataError(f"{error} ({remedy})") from error
     else:
         splits = data.load(cut=False, **options)
         if "test" not in splits and given.get("test_prefix"):

@@ -13,7 +13,7 @@ import jinja2
 from huggingface_hub import ModelCardData
 from transformers import PreTrainedTokenizerBase
 
-from ..errors import DataError
+from ..errors import DataError, missing_extra
 from ..hub.finished_folder import finished_folder
 from ..hub.model_card import load_model_card
 from ..hub.record import CARD_FILE, RECIPE_FILE, describe_environment, recipe_text, record_of, save_json
@@ -61,7 +61,10 @@ def export(model: str | Path, **settings: Any) -> dict[str, Any]:
         if not all(one.is_fast for one in tokenizers):
             raise DataError(f"{arguments.model}: its tokenizer is not a fast one, and other engines read no other")
         # Imported last: name a missing extra only if it would help.
-        writer = importlib.import_module(f".{form.writer}", __package__)
+        try:
+            writer = importlib.import_module(f".{form.writer}", __package__)
+        except ImportError as error:
+            raise ImportError(missing_extra(error) or error) from error
         writer.write(network, tokenizers, folder, arguments.quantize)
         save_tokenizers(tokenizers, folder)
         if recipe := record_of(arguments.model, RECIPE_FILE):  # `evaluate` reads there which data the model learned

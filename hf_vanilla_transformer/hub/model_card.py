@@ -75,6 +75,9 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
         recipe_text=(folder / RECIPE_FILE).read_text(encoding="utf-8").strip(),
         labels=[markdown(labels[number]) for number in sorted(labels, key=int)],
         examples=examples_of(record),
+        is_korean=record.data in KNOWN_DATA.values()
+        or task is DENOISING
+        or re.search("[가-힣]", f"{example_texts(str(folder))}{labels}"),
         splits={split: run["data"][split] for split in SPLITS if split in run["data"]},
         further_data={part: run["data"][part] for part in run["data"] if part not in ("source", *SPLITS)},
         longest=min(limits.get("model_max_length", math.inf), config["max_position_embeddings"]),

@@ -40,7 +40,8 @@ def repository_files(folder: str | Path) -> list[Path]:
     is_export = (folder / EXPORT_FILE).is_file()
     required, patterns = (REQUIRED_IN_EXPORT, EXPORT_FILES) if is_export else (REQUIRED_IN_RUN, RUN_FILES)
     if missing := [name for name in required if not (folder / name).is_file()]:
-        raise DataError(f"{folder}: not complete, {', '.join(missing)} missing")
+        problem = f"not complete, {', '.join(missing)} missing" if folder.is_dir() else "no such folder"
+        raise DataError(f"{folder}: {problem}")
     if not is_export:
         load_tokenizers(str(folder), load_model(str(folder)).config)
         make_model_card(folder)  # reads the record

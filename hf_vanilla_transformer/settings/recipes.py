@@ -28,7 +28,8 @@ def find_recipe(recipe: str, command: str) -> Path:
         return file
     names = recipes_of(command)
     if recipe not in names:
-        raise DataError(f"{recipe}: neither a file nor a recipe of {command}; those are {', '.join(names) or 'none'}")
+        others = ", ".join(names) or f"none; a model is named by --model {recipe}"
+        raise DataError(f"{recipe}: neither a file nor a recipe of {command}; those are {others}")
     return RECIPES / f"{recipe}.yaml"
 
 

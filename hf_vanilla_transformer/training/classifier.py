@@ -206,7 +206,7 @@ def headline(report: dict[str, Any], rows: int, problem_type: str) -> str:
     lines += [f"test {words}: {report[name]:.4f}{interval_of(report)}{beside_baseline(report, name)}"]
     if "uncalibrated" in report:
         before, after = (one["expected_calibration_error"] for one in (report["uncalibrated"], report))
-        lines.append(f"test calibration error: {after:.4f}, before the temperature {before:.4f}")
+        lines.append(f"test calibration error: {after:.4f}, {before:.4f} before calibration")
     answered = np.flatnonzero(np.sum(report.get("confusion_matrix", []), axis=0))
     if len(answered) == 1:
         lines.append(

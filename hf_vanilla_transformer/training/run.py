@@ -211,11 +211,6 @@ class Run:
             self._at_end = stack.pop_all()
         if self.training.ddp_find_unused_parameters is None:
             self.training.ddp_find_unused_parameters = False  # no loss leaves out a parameter
-        begin = f"Going on from {self.checkpoint}" if self.checkpoint else f"The result goes to {self.folder}"
-        precision = training_precision(self.training)
-        if precision == "float32" and self.arguments.precision != "auto":
-            precision += "; --precision auto takes what this machine is faster in"
-        print_once(begin, f"Computing in {precision}")
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
@@ -283,6 +278,11 @@ class Run:
         for callback in (PrinterCallback, DEFAULT_PROGRESS_CALLBACK):
             trainer.remove_callback(callback)
         trainer.add_callback(TableCallback())
+        begin = f"Going on from {self.checkpoint}" if self.checkpoint else f"The result goes to {self.folder}"
+        precision = training_precision(self.training)
+        if precision == "float32" and self.arguments.precision != "auto":
+            precision += "; --precision auto takes what this machine is faster in"
+        print_once(begin, f"Computing in {precision}")
         with stop_at_sigterm(trainer):
             trainer.train(resume_from_checkpoint=self.checkpoint)
         self.metrics = metrics_of_training(trainer.args, trainer.state)

@@ -110,7 +110,7 @@ def test_a_file_that_cannot_be_read_is_refused_before_a_model_is_loaded(refused,
     [
         (["--output", "./there.tsv"], "--output: ./there.tsv is there, and nothing is overwritten"),
         (["--file", "./texts.txt", "--output", "./texts.txt/answers.tsv"], "File exists"),
-        (["--file", "./stars.csv"], "no column 'text'; the columns are id, review: name one by --text_column"),
+        (["--file", "./stars.csv"], "no column 'text'; the columns are id, review: name one by text_column"),
         (["--file", "./texts.csv"], "the answers need the name 'predicted'"),
         (["--output", "./a.csv"], "the answers are written as lines, not as .csv"),
         (["--text_column", "text"], "--text_column: needs --file, a table"),

@@ -31,7 +31,7 @@ def test_a_run_says_where_it_goes_what_it_reached_and_what_comes_next(succeed, r
     assert set(os.listdir("runs/sample")) >= RUN_FILES
     assert "runs/sample is not empty" in refused("train-classifier", "sample", *QUICK)
     lines = out.splitlines()
-    assert lines[0] == "The result goes to runs/sample" and lines[2 : 2 + len(facts)] == facts
+    assert lines[: len(facts)] == facts and lines[len(facts) + 1] == "The result goes to runs/sample"
     accuracy = read_json(Path("runs/sample/metrics.json"))["test"]["accuracy"]
     assert [line for line in lines if line.startswith(f"test accuracy: {accuracy:.4f}")]
     assert lines[-2].endswith("echo 'TEXT' | vanilla-transformer predict --model runs/sample")

@@ -61,8 +61,9 @@ NOT_UTF_8 = "is not UTF-8 (invalid start byte)"
     [
         ("t.csv", b"", "t.csv: the file is empty"),
         ("t.csv", HEAD + b'"a\nb\r\n\r\nc",0\r\n\r\n"d\ne",1,2\r\n', "t.csv, line 7: 3 columns instead of 2"),
+        ("t.csv", b"document;label\na;0\n", "no column 'label'; the columns are document;label: use commas, not ;"),
         ("t.csv", HEAD + b'a,0\n"b,1\n', "t.csv, line 3: unexpected end of data"),
-        ("t.csv", HEAD + b"a,0\n\xb0\xa1,1\n", f"t.csv, line 3: byte 1 {NOT_UTF_8}: name the --encoding"),
+        ("t.csv", HEAD + b"a,0\n\xb0\xa1,1\n", f"t.csv, line 3: byte 1 {NOT_UTF_8}: name the encoding"),
         ("t.tsv", b"document\tlabel\n\n", "t.tsv: no rows"),
         ("t.csv", HEAD + b"a,0\nb,0\nc,1\n", "one row alone has the label '1'"),
         ("t.csv", HEAD + b"a,0\nb,0\n", "the column 'label' has fewer than two labels: ['0']"),
@@ -70,8 +71,8 @@ NOT_UTF_8 = "is not UTF-8 (invalid start byte)"
         ("t.tsv", b"document\tlabel\na\n", "t.tsv, line 2: 1 columns instead of 2"),
         ("t.json", b"", "t.json"),
         ("t.jsonl", b'{"text": "a", "stars": 1}\n', "no column 'label'; the columns are text, stars"),
-        ("t.jsonl", b'{"document": 1, "label": 1}\n', "the column of --text_column holds"),
-        ("t.csv", b"id,review,label\n1,a,0\n", "columns are id, review, label: name one by --text_column"),
+        ("t.jsonl", b'{"document": 1, "label": 1}\n', "the column of text_column holds"),
+        ("t.csv", b"id,review,label\n1,a,0\n", "columns are id, review, label: name one by text_column"),
         (
             "t.jsonl",
             JSON % b'"b"' + JSON % b"null" + JSON % b'"None"',

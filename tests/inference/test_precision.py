@@ -45,7 +45,7 @@ def test_a_run_follows_the_machine_and_records_it(succeed, tmp_path, speedup):
     flags = [*TINY, *QUIET, "--max_steps", "2", "--eval_strategy", "no", "--precision", "auto"]
     out = succeed("train-classifier", "--data", "sample", "--output_dir", tmp_path, *flags)
     assert read_json(tmp_path / "run.json")["precision"] == "bfloat16"
-    assert out.splitlines()[1] == "Computing in bfloat16"
+    assert "Computing in bfloat16" in out.splitlines()
 
 
 def test_two_precisions_are_refused(refused, tmp_path):
