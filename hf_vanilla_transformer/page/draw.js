@@ -13,7 +13,6 @@ export function make(tag, properties = {}, ...children) {
   return element;
 }
 
-/** An SVG element. */
 export function svg(tag, attributes = {}, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -136,7 +135,6 @@ function short(token, most = 18) {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
-/** An empty canvas of this size, and its pen. */
 function penOf(canvas, wide, high) {
   const density = window.devicePixelRatio || 1;
   [canvas.width, canvas.height] = [Math.ceil(wide * density), Math.ceil(high * density)]; // which also empties it
@@ -296,10 +294,11 @@ export function stripe({ data, name = "", label, code, max = largestOf(data), he
   });
 }
 
-/** A stripe under its title. */
-export const titledStripe = (label, options) => [heading(label), stripe({ label, ...options })];
+export function titledStripe(label, options) {
+  const range = `${number(Math.min(...options.data))} … ${number(Math.max(...options.data))}`;
+  return [make("h4", { text: `${label} ` }, make("span", { className: "shape", text: range })), stripe({ label, ...options })];
+}
 
-/** What the colours of values mean. */
 export function legend(scale, max, w) {
   const canvas = make("canvas", { width: 96, height: 10 });
   const pen = canvas.getContext("2d");
@@ -311,14 +310,13 @@ export function legend(scale, max, w) {
   return make("p", { className: "legend", "aria-label": w("legend") }, low, canvas, number(max));
 }
 
-/** What the two patterns of hidden cells mean. */
 export function maskLegend(w, kinds) {
   const parts = kinds.flatMap((kind) => [make("span", { className: `swatch ${kind}` }), w(`mask.${kind}`)]);
   return make("p", { className: "legend" }, ...parts);
 }
 
 /** Curves over a shared axis on a canvas. `curves`: [{data, tone, dashed}]. */
-export function plot({ label, x, y, height = 150, xEnd, ...options }) {
+export function plot({ label, x, y, height = 150, xStart = 0, xEnd, ...options }) {
   const canvas = make("canvas");
   const element = make("div", { className: "plot", role: "img", "aria-label": label }, canvas);
   function draw() {
@@ -345,7 +343,8 @@ export function plot({ label, x, y, height = 150, xEnd, ...options }) {
       write(pen, number(value), left - 5, down(value), { align: "right" });
     }
     write(pen, y, 0, 8);
-    write(pen, x, wide - right, height - 7, { align: "right" });
+    write(pen, `${x} ${xStart + length}`, wide - right, height - 7, { align: "right" });
+    for (const i of [0, Math.floor(length / 2)]) write(pen, String(xStart + i), across(i), height - 7, { align: "center" });
     if (mark !== undefined) line([[across(mark), top], [across(mark), height - bottom]], "ink", 1, [3, 3]);
     for (const { data, tone = "accent", dashed } of curves)
       line(Array.from(data, (value, i) => [across(i), down(value)]), tone, 1.8, dashed ? [5, 4] : []);
@@ -357,8 +356,6 @@ export function plot({ label, x, y, height = 150, xEnd, ...options }) {
   };
   return element;
 }
-
-/* Controls. */
 
 export const heading = (text) => make("h4", { text });
 export const note = (text) => make("p", { className: "note", text });

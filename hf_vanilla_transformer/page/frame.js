@@ -27,7 +27,7 @@ function explanation(panel, context) {
   if (level > 0 && formulas) root.append(...formulas.split("\n").map(maths));
   if (level > 1 && panel.code) {
     const lines = panel.code.map((name) => LINES[name]).join("\n");
-    root.append(note(w("code.from")), make("pre", { tabIndex: 0, text: lines }));
+    root.append(note(w("code.from", { file: `modeling_vanilla_transformer.py${panel.id === "decoding" ? ", search.js" : ""}` })), make("pre", { tabIndex: 0, text: lines }));
   }
   return root;
 }

@@ -1,5 +1,5 @@
 // Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-/* Lines of modeling_vanilla_transformer.py that make what the panels show, word for word. */
+/* Lines of modeling_vanilla_transformer.py and search.js that make what the panels show, word for word. */
 
 export const LINES = {
   rows: "return super().forward(input_ids) * self.embed_scale",
@@ -24,9 +24,11 @@ export const LINES = {
   feedForward: "return self.fc2(hidden_states)",
   layer: "hidden_states = layer(hidden_states, attention_mask, *source, cache=cache, **kwargs)",
   finalNorm: "hidden_states = self.final_norm(hidden_states)",
-  shift: "shifted[:, 1:] = labels[:, :-1]",
   cache: "key, value = cache.self_attention_cache.update(key, value, self.layer_idx)",
   logits: "logits = self.lm_head(outputs.last_hidden_state)",
+  logP: "const logP = logSoftmax(logits);",
+  greedy: "const token = forced[step] ?? best[0].id;",
+  beams: "candidates.sort((a, b) => b.score - a.score).splice(count);",
   tied: '_tied_weights_keys = {"lm_head.weight": "model.decoder.embed_tokens.weight"}',
   start: "decoder_input_ids = torch.full(",
   pooled: "logits = self.classifier(_max_over_tokens(outputs.last_hidden_state, decoder_attention_mask))",

@@ -87,7 +87,6 @@ const QUESTIONS = {
   training: ({ w }) => ({ values: {}, options: [w("ask.code"), w("ask.nobody"), w("ask.mask")], right: 1 }),
 };
 
-/** Guess, then see the answer. */
 export function question(id, context) {
   const { w, task, guesses } = context;
   if ((task === "translation" && id === "classifier") || (task === "classification" && /decoding|lens/.test(id))) return "";

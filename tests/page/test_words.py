@@ -42,8 +42,9 @@ def test_every_text_of_the_page_is_there_in_both_languages(words):
 
 
 @needs_node
-def test_quoted_lines_are_in_the_modelling_file(words):
-    source = {line.strip() for line in (PAGE.parent / "modeling_vanilla_transformer.py").read_text().splitlines()}
+def test_quoted_lines_are_in_the_modelling_file_or_the_search(words):
+    files = PAGE.parent / "modeling_vanilla_transformer.py", PAGE / "search.js"
+    source = {line.strip() for file in files for line in file.read_text().splitlines()}
     assert set(words["LINES"].values()) <= source
     named = {name for file in SOURCES for name in re.findall(r"\bLINES\.(\w+)", file.read_text(encoding="utf-8"))}
     for file in PAGE.glob("panels/*.js"):

@@ -1,7 +1,7 @@
 // Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* The three kinds of attention side by side: all heads and layers small, one of them large. */
 
-import { button, colour, colourOf, figure, legend, make, maskLegend, note } from "../draw.js";
+import { button, colour, colourOf, figure, legend, make, maskLegend, note, numbered } from "../draw.js";
 import { attention, places, weightsGrid } from "../trace.js";
 
 /** A head's weights without labels. */
@@ -40,20 +40,21 @@ export default {
 
     for (const kind of kinds) {
       const { layers, heads } = all[kind];
-      const rows = [];
+      const titles = [w("head"), ...numbered(heads).map(([, one]) => one)];
+      const rows = [make("div", { className: "row" }, ...titles.map((text) => make("span", { text })))];
       for (let layer = 0; layer < layers; layer++) {
         const cells = [];
         for (let head = 0; head < heads; head++) {
           const one = button("", () => choose(layer, head), { className: "miniature" });
           one.append(miniature(view(kind, layer), head));
-          one.setAttribute("aria-label", `${w(`kind.${kind}`)}, ${w("layer")} ${layer + 1}, ${w("head")} ${head + 1}`);
+          one.setAttribute("aria-label", `${w(`kind.${kind}`)}, ${w("layerOf", { layer: layer + 1 })}, ${w("head")} ${head + 1}`);
           cells.push(one);
           marks.push(() => {
             const [l, h] = clamp(kind);
             one.setAttribute("aria-pressed", l === layer && h === head);
           });
         }
-        rows.push(make("div", { className: "row" }, make("span", { text: `${w("layer")} ${layer + 1}` }), ...cells));
+        rows.push(make("div", { className: "row" }, make("span", { text: w("layerOf", { layer: layer + 1 }) }), ...cells));
       }
       const { queries, keys } = view(kind, 0);
       const letters = { encoder: "S, S", decoder: "T, T", cross: "T, S" }[kind];
@@ -71,7 +72,7 @@ export default {
         ...kinds.map((kind) => {
           const [layer, head] = clamp(kind);
           const pick = (query, key) => go("head", { kind, layer, head, query, key });
-          return figure(w(`kind.${kind}`), `${w("layer")} ${layer + 1}, ${w("head")} ${head + 1}`, weightsGrid(view(kind, layer), w, head, { pick }));
+          return figure(w(`kind.${kind}`), `${w("layerOf", { layer: layer + 1 })}, ${w("head")} ${head + 1}`, weightsGrid(view(kind, layer), w, head, { pick }));
         }),
       );
     }

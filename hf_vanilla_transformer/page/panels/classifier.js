@@ -90,13 +90,13 @@ export default {
       const values = { word: words[out], label: name, before: valueOf(before), after: out !== null && valueOf(state.without[out]) };
       result.replaceChildren(note(w(out === null ? "classifier.now" : "classifier.after", values)));
       const known = [...words.keys()].filter((place) => state.without[place] !== undefined);
-      const changes = known.map((place) => before - state.without[place]);
+      const changes = known.map((place) => state.without[place] - before);
       const rows = known.map((place, at) => {
-        const text = `${changes[at] < 0 ? "+" : "−"}${number(Math.abs(unit * changes[at]))}`;
+        const text = `${changes[at] > 0 ? "+" : "−"}${number(Math.abs(unit * changes[at]))}`;
         return { label: words[place], value: changes[at], text, isBest: place === out };
       });
       const max = Math.max(0.01, largestOf(changes));
-      list.replaceChildren(bars(rows, { max, label: w("classifier.each") }), known.length ? note(w(`classifier.changes.${unit}`, { label: name })) : "");
+      list.replaceChildren(bars(rows, { max, label: w("classifier.each") }), known.length ? note(w("classifier.changes", { label: name })) : "");
     };
     const all = button(w("classifier.each"), async () => {
       all.disabled = true;

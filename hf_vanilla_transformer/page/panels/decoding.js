@@ -10,7 +10,7 @@ let timer;
 
 export default {
   id: "decoding",
-  code: ["shift", "cache", "logits", "softmax"],
+  code: ["cache", "logits", "logP", "greedy", "beams"],
   render(root, context) {
     const { run, task, state } = context;
     clearInterval(timer);
@@ -50,7 +50,7 @@ export default {
     });
     const status = make("p", { className: "sum", role: "status" });
 
-    /** Show one step. Only colours and ten bars change, so that scrubbing is smooth. */
+    /** Show one step. Only colours and bars change: scrubbing is smooth. */
     function move(step) {
       state.step = step;
       control.set(step + 1);
@@ -69,6 +69,8 @@ export default {
         pick: id === token ? null : () => overrule(step, id),
         hint: { title: `P(${name}) = ${number(p)}`, lines: [w("decoding.overrule.hint")], code: LINES.logits },
       }));
+      const others = Math.max(0, 1 - best.reduce((sum, { p }) => sum + p, 0));
+      list.push({ label: w("decoding.others"), value: others, text: percent(others) });
       next.replaceChildren(bars(list, { label: w("decoding.next") }));
     }
     async function overrule(step, id) {
@@ -143,9 +145,10 @@ export default {
       };
       const setPenalty = (value) => rank((state.penalty = value));
       const penalty = { min: 0, max: 2, step: 0.1, value: state.penalty };
+      const picture = tree(state.beams, context);
       body.replaceChildren(
-        make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": w("decoding.tree") }, tree(state.beams, context)),
-        note(w("decoding.tree.note")),
+        make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": w("decoding.tree") }, picture),
+        note(`${w("decoding.tree.note")} ${picture.querySelector(".greedy") ? w("decoding.tree.greedy") : ""}`),
         controls(slider(w("decoding.penalty"), penalty, setPenalty, (value) => value.toFixed(1))),
         lines,
         note(w("decoding.penalty.note")),
@@ -156,13 +159,11 @@ export default {
       Object.assign(state, { count, beams: null });
       context.refresh();
     });
-    // After this panel is on the page.
     setTimeout(state.beams ? show : search);
     return figure(w("decoding.search"), "", note(w("decoding.search.note")), controls(counts), body);
   },
 };
 
-/** The tokens up to a node of the tree. */
 function pathOf(nodes, place) {
   const path = [];
   for (let at = place; at >= 0; at = nodes[at].parent) path.unshift(nodes[at]);

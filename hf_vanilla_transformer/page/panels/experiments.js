@@ -68,7 +68,7 @@ export default {
         make("table", {}, make("tbody", {}, row("experiments.before", outcome(run)), row("experiments.after", outcome(answer)))),
         make("p", { className: "sum", text: w(isSame ? "experiments.same" : "experiments.other") }),
         ...(share ? [make("p", { text: share })] : []),
-        ...changed.slice(0, 4).map(([before, after]) => note(`${before} → ${after || "∅"}`)),
+        ...changed.map(([before, after]) => note(`${before} → ${after || "∅"}`)),
       );
     };
     const start = async () => {

@@ -69,12 +69,13 @@ export default {
       const cells = [make("td", {}, name), vector("k", k[key], most), score, weight, vector("v", v[key], mostValue)];
       return make("tr", { className: key === chosen ? "chosen" : "" }, ...cells);
     });
+    const letter = kind === "decoder" ? "T" : "S";
     const titles = ["key", "k", "score", "weight", "v"].map((name) => make("th", { scope: "col", text: w(`head.${name}`) }));
     const masks = [...new Set(hidden.filter(Boolean))];
     root.append(
       figure(
         w("head.ledger"),
-        `q (d_k) = (${K}),  k, v (${kind === "decoder" ? "T" : "S"}, d_k) = (${keys.length}, ${K})`,
+        `q (d_k) = (${K}),  k, v (${letter}, d_k) = (${keys.length}, ${K})`,
         ...titledStripe(w("head.q", { token: queries[query] }), { data: q, name: "q", max: most, code: LINES.query }),
         make("table", { className: "ledger" }, make("thead", {}, make("tr", {}, ...titles)), make("tbody", {}, ...rows)),
         masks.length > 0 && maskLegend(w, masks),
@@ -85,6 +86,7 @@ export default {
     /* One score, term by term */
     const terms = q.map((value, i) => value * k[chosen][i]);
     const lines = (i) => [`q[${i}] · k[${i}] = ${number(q[i])} · ${number(k[chosen][i])} = ${number(terms[i])}`];
+    const product = number(dot(q, k[chosen]));
     const names = { query: queries[query], key: keys[chosen] };
     root.append(
       figure(
@@ -93,7 +95,7 @@ export default {
         ...titledStripe(w("head.q", { token: names.query }), { data: q, name: "q", code: LINES.query, max: most, lines }),
         ...titledStripe(w("head.kOf", { token: names.key }), { data: k[chosen], name: "k", code: LINES.key, max: most, lines }),
         ...titledStripe(w("head.products"), { data: terms, name: "q·k", code: LINES.scores, lines }),
-        make("p", { className: "sum" }, `Σ = ${number(dot(q, k[chosen]))}   ÷ √${K} = ${number(scores[chosen])}`),
+        make("p", { className: "sum" }, `Σ = ${product},   ${product} ÷ √${K} = ${number(scores[chosen])}`),
         hidden[chosen] && note(w("head.masked")),
       ),
     );
@@ -112,7 +114,7 @@ export default {
     root.append(
       figure(
         w("head.sum"),
-        `z (d_k) = (${K})`,
+        `a (${letter}) · v (${letter}, d_k) = z (d_k) = (${K})`,
         note(w("head.sum.note")),
         grid({
           ...{ rows: keys.length, columns: K, cell: 14, cellHeight: 16, max: largestOf(sum), rowLabels: keys, label: w("head.sum") },
@@ -123,6 +125,7 @@ export default {
             return { title: `${keys[key]}: ${number(weights[key])} · v[${i}] = ${factors}`, code: LINES.sum };
           },
         }),
+        legend("signed", largestOf(sum), w),
         ...titledStripe(w("head.z"), { data: sum, name: "z", code: LINES.sum }),
       ),
       figure(
@@ -135,6 +138,7 @@ export default {
           pick: (one) => change({ head: one }),
           hint: (one, i) => ({ title: `z_${one + 1}[${i}] = ${number(joined[one * K + i])}`, code: LINES.sum }),
         }),
+        legend("signed", largestOf(joined), w),
         ...titledStripe(w("head.output"), { data: view.output(query), name: "o", code: LINES.output, lines: fromHeads }),
       ),
     );

@@ -58,7 +58,7 @@ export default {
         note(w("layers.stream.note")),
         grid({
           ...{ rows: rows.length, columns: D, cell: 10, cellHeight: 18, max: most, label: w("layers.stream"), chosen: [at, null] },
-          ...{ rowLabels: stream.map(({ title }) => title), columnAxis: w("axis.dimension", { d: D, last: D - 1 }) },
+          ...{ rowLabels: stream.map(({ title }) => title), columnAxis: w("axis.dimension", { last: D - 1 }) },
           value: (row, column) => rows[row][column],
           hint: (row, column) => ({ title: `${stream[row].title} [${column}] = ${number(rows[row][column])}`, code: row ? LINES.residual : LINES.positions }),
           pick: (row) => stream[row].sublayer && change(stream[row]),
@@ -89,7 +89,7 @@ export default {
     if (!(state.unit < units.length)) state.unit = bestOf(units);
     const { unit } = state;
     const firing = units.filter((value) => value > 0).length;
-    const values = { firing, count: units.length, share: Math.round((100 * firing) / units.length), name: config.activation_function };
+    const values = { firing, count: units.length, share: Math.round((100 * firing) / units.length), name: config.activation_function.replace("relu", "ReLU").replace("gelu", "GELU") };
     const title = w("layers.units", { layer: layer + 1 });
     const tokensOf = w("layers.tokensOf", { unit });
     root.append(

@@ -31,7 +31,7 @@ export default {
       return make("tr", {}, make("td", { className: "value", text: rank + 1 }), ...cells);
     });
     const title = w("lens.layers", { step: state.step + 1, piece });
-    const titles = [w("decoding.rank"), ...lens.map((_, layer) => `${w("layer")} ${layer + 1}`)];
+    const titles = [w("decoding.rank"), ...lens.map((_, layer) => w("layerOf", { layer: layer + 1 }))];
     return figure(title, `${lens.length} × (V)`, note(w("lens.layers.note")), table(title, titles, rows, "lens"));
   },
 
@@ -58,7 +58,7 @@ export default {
       body.replaceChildren(
         grid({
           ...{ rows: rows.length, columns: D, cell: 8, cellHeight: 18, max: most, label: w("lens.table") },
-          ...{ rowLabels: rows.map(({ piece, arrow, id }) => `${arrow} ${piece} ${id}`), columnAxis: w("axis.dimension", { d: D, last: D - 1 }) },
+          ...{ rowLabels: rows.map(({ piece, arrow, id }) => `${arrow} ${piece} ${id}`), columnAxis: w("axis.dimension", { last: D - 1 }) },
           value: (row, column) => vectors[row][column],
           hint(row, column) {
             const { id, side, code } = rows[row];

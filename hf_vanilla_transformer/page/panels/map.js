@@ -4,6 +4,9 @@
 import { bars, bestOf, button, chips, controls, figure, grid, largestOf, legend, make, maskLegend, note, number, percent, svg, table } from "../draw.js";
 import { attention, readTokens, sourceTokens, weightsGrid } from "../trace.js";
 
+/** Tokens that the decoder has read at the step of which the map shows the probabilities. */
+const tokensOnMap = (context) => readTokens(context).slice(0, 4);
+
 /** How wide a text is, in Latin letters. */
 const widthOf = (text) => Array.from(text, (one) => (one > "\u1100" && one !== "▁" ? 1.8 : 1)).reduce((a, b) => a + b, 0);
 
@@ -36,7 +39,7 @@ export function drawMap(context, { here, lit = [] } = {}) {
     root.append(svg("g", { class: isLit(name) }, line, svg("polygon", { points: corners.join(" ") })));
   }
   function part(name, x, y, text, kind, panel, height = 30, state = null) {
-    const group = svg("a", { href: `#${panel}`, class: `${isLit(name)}${here === panel ? " here" : ""}` });
+    const group = svg("a", { href: `#${panel}`, class: `${isLit(name)}${here === panel || (here === "attentions" && panel === "head") ? " here" : ""}` });
     const title = `${text}: ${place(panel)}. ${w(`${panel}.title`)}`;
     group.setAttribute("aria-label", title);
     group.append(
@@ -69,7 +72,7 @@ export function drawMap(context, { here, lit = [] } = {}) {
 
   const source = sourceTokens(context);
   const isTranslation = task === "translation";
-  const target = readTokens(context);
+  const target = tokensOnMap(context);
   for (const [x, side] of [[26, "encoder"], [226, "decoder"]]) {
     part(`${side}.tokens`, x, 448, w(`map.${side}.tokens`), "plain", "text");
     part(`${side}.embedding`, x, 398, w("map.embedding"), "embedding", "text");
@@ -96,7 +99,8 @@ export function drawMap(context, { here, lit = [] } = {}) {
   outcomes(context).forEach(({ label, share }, index) => {
     const y = -50 + 22 * index;
     const text = label.length > 12 ? `${label.slice(0, 11)}…` : label;
-    root.append(svg("rect", { class: "share", x: 306, y: y - 6, width: Math.max(1, 62 * share), height: 12, rx: 3 }));
+    root.append(svg("rect", { class: "share", x: 306, y: y - 6, width: Math.max(1, 40 * share), height: 12, rx: 3 }));
+    if (!isNumber) root.append(svg("text", { x: 310 + 40 * share, y: y + 4.6, text: percent(share), class: "start" }));
     root.append(svg("text", { x: 298, y: y + 4.6, text, class: "end" }));
   });
   words(100, 26, w("map.else"), "pale");
@@ -106,15 +110,15 @@ export function drawMap(context, { here, lit = [] } = {}) {
   return root;
 }
 
-/** The likeliest outcomes: first tokens or labels; a regression's numbers have no share of a bar. */
-function outcomes({ run, task, labelOf, kind, valueOf }) {
-  if (task === "translation") return run.steps[0].best.slice(0, 3).map(({ piece, p }) => ({ label: piece, share: p }));
+/** The likeliest outcomes: next tokens or labels; a regression's numbers have no share of a bar. */
+function outcomes(context) {
+  const { run, task, labelOf, kind, valueOf } = context;
+  if (task === "translation") return run.steps[tokensOnMap(context).length - 1].best.slice(0, 3).map(({ piece, p }) => ({ label: piece, share: p }));
   const order = [...run.probabilities.keys()].sort((a, b) => run.probabilities[b] - run.probabilities[a]).slice(0, 3);
   if (kind === "regression") return order.map((place) => ({ label: valueOf(run.probabilities[place]), share: 0 }));
   return order.map((place) => ({ label: labelOf(place), share: run.probabilities[place] }));
 }
 
-/** Each label with its probability, or number. */
 export function labelBars({ run, labelOf, valueOf }) {
   const values = Array.from(run.probabilities);
   return values.map((value, place) => ({ label: labelOf(place), value, text: valueOf(value), isBest: place === bestOf(values) }));
@@ -134,7 +138,7 @@ function stagesOf(context) {
         ...{ rows: tensor.shape[0], columns: tensor.shape[1], cellHeight: 22, max: 3, rowLabels: labels, label: w("map.vectors") },
         value: (row, column) => tensor.data[row * tensor.shape[1] + column],
         hint: (row, column) => ({ title: `${labels[row]} [${column}] = ${number(tensor.data[row * tensor.shape[1] + column])}` }),
-        columnAxis: w("axis.dimension", { d: D, last: D - 1 }),
+        columnAxis: w("axis.dimension", { last: D - 1 }),
       }),
       legend("signed", 3, w),
     ];
@@ -150,7 +154,7 @@ function stagesOf(context) {
   };
   const final = () => {
     if (!isTranslation) return [bars(labelBars(context), { label: w(`outcome.${context.kind}.name`), max: largestOf(run.probabilities) })];
-    const list = run.steps[0].best.slice(0, 6).map(({ piece, p }) => ({ label: piece, value: p, text: percent(p) }));
+    const list = run.steps[tokensOnMap(context).length - 1].best.slice(0, 6).map(({ piece, p }) => ({ label: piece, value: p, text: percent(p) }));
     return [bars(list, { label: w("map.next") })];
   };
   return [
@@ -172,7 +176,7 @@ export default {
   id: "map",
   code: ["rows", "positions", "query", "output", "residual", "feedForward", "layer", "logits"],
   render(root, context) {
-    const { w, state, task, panels, guesses } = context;
+    const { w, state, config, task, panels, guesses } = context;
     const stages = stagesOf(context);
     const chart = make("div");
     const card = make("div");
@@ -186,8 +190,8 @@ export default {
       state.stage = (step + stages.length) % stages.length;
       const { id, lit, shape, picture } = stages[state.stage];
       chart.replaceChildren(drawMap(context, { lit }));
-      const title = `${state.stage + 1} / ${stages.length} · ${w(`stage.${id}.title`)}`;
-      const words = w(`stage.${id}${id === "end" || id === "shifted" ? `.${task}` : ""}`, { result: w(`outcome.${context.kind}.how`) });
+      const title = `${w("map.tour")} ${state.stage + 1} / ${stages.length} · ${w(`stage.${id}.title`)}`;
+      const words = w(`stage.${id}${id === "end" || id === "shifted" ? `.${task}` : ""}`, { result: w(`outcome.${context.kind}.how`), read: tokensOnMap(context).join(" ") });
       card.replaceChildren(figure(title, shape, make("p", { text: words }), ...picture().filter(Boolean)));
     }
     function toggle() {
@@ -206,7 +210,7 @@ export default {
     );
     play.textContent = w("play");
     const [back, forward] = [["back", -1], ["forward", 1]].map(([name, step]) => button(w(name), () => showStage(state.stage + step)));
-    root.append(make("div", { className: "tour" }, chart, make("div", {}, controls(play, back, forward), card, list)), note(w("map.keys")));
+    root.append(make("div", { className: "tour" }, chart, make("div", {}, controls(play, back, forward), card, list)), note(w("map.keys")), note(w(config.norm_first ? "layers.normFirst" : "layers.normLast")));
     showStage(state.stage);
   },
 };

@@ -98,9 +98,11 @@ export default {
       ...{ curves: curvesOf(table[state.position]), high: isLearned ? undefined : 1, low: isLearned ? undefined : -1 },
       ...{ label: w("text.waves"), x: w("text.dimension"), y: "PE(p, i)" },
     });
+    const tick = count > 32 ? 16 : 2;
     const picture = grid({
       ...{ rows: count, columns: D, cell: 8, cellHeight: Math.max(2, Math.min(14, 260 / count)), label: w("text.table") },
-      ...{ chosen: [state.position, null], columnAxis: w("axis.dimension", { d: D, last: D - 1 }), rowAxis: w("axis.position") },
+      ...{ chosen: [state.position, null], columnAxis: w("axis.dimension", { last: D - 1 }), rowAxis: w("axis.position") },
+      rowLabels: table.map((_, place) => (place % tick ? " " : String(place))),
       value: (place, column) => table[place][column],
       hint: (place, column) => ({ title: `PE(${place}, ${column}) = ${number(table[place][column])}`, code: LINES.sinCos }),
       pick: (place) => {
@@ -115,6 +117,6 @@ export default {
     };
     const control = slider(w("text.slider"), { min: 0, max: count - 1, value: state.position }, move);
     const words = isLearned ? w("text.learned") : `${w("text.waves.note")} ${offset ? w("text.offset", { offset }) : ""}`;
-    return figure(w("text.waves"), `(P, D) = (${count}, ${D})`, note(words), controls(control), wave, note(w("text.curves")), picture);
+    return figure(w("text.waves"), `(P, D) = (${count}, ${D})`, note(words), controls(control), wave, note(w("text.curves")), picture, legend("signed", 1, w));
   },
 };

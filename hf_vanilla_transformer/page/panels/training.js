@@ -15,7 +15,7 @@ export default {
     const { updates } = state;
 
     const status = make("p", { className: "sum", role: "status", text: w("training.before") });
-    const losses = plot({ curves: [], label: w("training.loss"), x: w("training.step"), y: w("training.loss"), low: 0, high: 3.5, height: 190, xEnd: STEPS - 1 });
+    const losses = plot({ curves: [], label: w("training.loss"), x: w("training.step"), xStart: 1, y: w("training.loss"), low: 0, high: 3.5, height: 190, xEnd: STEPS - 1 });
     const wanted = make("div");
     const written = make("div");
     const weight = (row, column) => state.shown.attention[row][column];
@@ -26,15 +26,17 @@ export default {
       const one = (state.shown = updates[place]);
       const { source, written: ids } = one;
       const share = updates.slice(0, place + 1).findLast((other) => other.share !== undefined)?.share;
-      status.textContent = w("training.status", { step: one.update, loss: number(one.loss), share: share === undefined ? "–" : percent(share) });
       const right = new Set([...ids.keys()].filter((at) => ids[at] === source[at]));
+      const values = { step: one.update, loss: number(one.loss), right: right.size, share: share === undefined ? "–" : percent(share) };
+      status.textContent = w("training.status", values);
+      const labels = { columnLabels: source.map(String), rowLabels: ids.map(String) };
       wanted.replaceChildren(chips(source.map(String), { label: w("training.wanted") }));
       written.replaceChildren(chips(ids.map(String), { label: w("training.written"), chosen: right }));
       losses.update({ curves: [{ data: updates.map(({ loss }) => loss) }], mark: place });
-      if (pictures.firstChild) return pictures.firstChild.update({ columnLabels: source.map(String) });
+      if (pictures.firstChild) return pictures.firstChild.update(labels);
       pictures.append(
         grid({
-          ...{ rows: LENGTH, columns: LENGTH, scale: "weights", cell: 30, label: w("training.attention"), columnLabels: source.map(String) },
+          ...{ rows: LENGTH, columns: LENGTH, scale: "weights", cell: 30, label: w("training.attention"), ...labels },
           ...{ rowAxis: w("training.writes"), columnAxis: w("training.reads") },
           value: weight,
           hint: (row, column) => ({ title: `${row + 1} → ${column + 1}: ${number(weight(row, column))}` }),
