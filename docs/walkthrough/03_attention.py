@@ -116,8 +116,9 @@ drawings.attention()
 # 식을 클래스로 옮깁니다. L은 쿼리의 수, M은 키와 밸류의 수, K는 벡터의 차원입니다.
 # `...`은 배치처럼 앞에 붙는 차원입니다.
 # `mask`는 볼 수 있는 자리가 True입니다. 모양은 점수와 같거나, 쿼리마다 같은 마스크라면 (..., 1, M)입니다.
-# 볼 수 없는 자리의 점수를 $-\infty$(`-math.inf`)로 바꾸면 소프트맥스 뒤에 0이 됩니다. `-1e9`처럼 아주 작은 수로 바꾸어도
-# 됩니다. 볼 자리가 하나도 없는 행에서만 결과가 다른데, 이 장의 뒤에서 봅니다. 마스크를 주지 않으면(`None`) 모두 봅니다.
+# 볼 수 없는 자리의 점수를 $-\infty$(`-math.inf`)로 바꾸면 소프트맥스 뒤에 0이 됩니다. `-1e9`처럼 절댓값이 아주 큰
+# 음수로 바꾸어도 됩니다. 볼 자리가 하나도 없는 행에서만 결과가 다른데, 이 장의 뒤에서 봅니다.
+# 마스크를 주지 않으면(`None`) 모두 봅니다.
 
 
 # %% tags=["blank"]
@@ -137,7 +138,7 @@ check(ScaledDotProductAttention)
 # %% [markdown]
 # <details><summary>힌트 1</summary>
 #
-# 위에서 과일로 한 단계들을 그대로 적으면 됩니다: 점수, 스케일, 마스크, 소프트맥스, 가중합. 배치가 앞에 붙으므로
+# 위의 과일 예제의 단계를 그대로 코드로 옮기면 됩니다: 점수, 스케일, 마스크, 소프트맥스, 가중합. 배치가 앞에 붙으므로
 # `key.T` 대신 마지막 두 차원을 바꾸는 `key.transpose(-2, -1)`을 사용하세요.
 #
 # </details>
@@ -167,7 +168,7 @@ print(tuple(mixed.shape), torch.allclose(same_weights, weights), torch.allclose(
 
 # %%
 def gradient(scores):
-    """소프트맥스를 거슬러 온 기울기의 크기"""
+    """소프트맥스를 지나 역전파된 기울기의 크기"""
     scores = scores.clone().requires_grad_()
     (scores.softmax(dim=1) * torch.randn_like(scores)).sum().backward()
     return scores.grad.norm(dim=1).mean().item()
@@ -418,7 +419,7 @@ print(scaled_dot_product_attention(q1, k1, v1, attn_mask=torch.zeros(1, 1, 2, 2,
 # %% [markdown]
 # ## 직접 해 보기
 #
-# 연습마다 어려운 정도(★)와 걸리는 시간을 적었습니다. 셀의 `...`을 채우고, 바로 아래의 셀로 확인하세요. 막히면 힌트를
+# 연습마다 난이도(★)와 예상 시간을 적었습니다. 셀의 `...`을 채우고, 바로 아래의 셀로 확인하세요. 막히면 힌트를
 # 하나씩 펼치세요. 답은 빈칸판에서는 접혀 있고, 풀이판에는 채워져 있습니다.
 
 # %% [markdown]
@@ -463,7 +464,7 @@ check_answer(
 # </details>
 # <details><summary>힌트 2</summary>
 #
-# `torch.ones(3, 3, dtype=torch.bool).tril()`을 넷째 인자로 주고, 두 결과 가운데 가중치를 받으세요.
+# `torch.ones(3, 3, dtype=torch.bool).tril()`을 넷째 인자로 주고, 반환되는 두 값 중 가중치를 사용하세요.
 #
 # </details>
 
@@ -496,7 +497,7 @@ check_answer(
 # </details>
 
 # %% tags=["exercise"]
-by_torch = scaled_dot_product_attention(q, k, v, attn_mask=is_token[:, None, :])  # (2, 5, 64)
+by_torch = scaled_dot_product_attention(q, k, v, attn_mask=is_token[:, None, :])  # (2, 6, 64)
 
 # %%
 check_answer(

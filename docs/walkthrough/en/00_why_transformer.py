@@ -87,7 +87,7 @@ d = 512
 costs = {n: {"self-attention": n * n * d / 1e6, "recurrent": n * d * d / 1e6} for n in (30, 512, 4096)}
 pd.DataFrame(costs).rename(columns="length {}".format).round(1)
 
-# %% [markdown] source="6279c651"
+# %% [markdown] source="ac7b54d5"
 # Where the sentence is shorter than the dimension, self-attention computes less than a recurrent layer. Most
 # sentences that are translated are shorter.
 #
@@ -120,7 +120,7 @@ pd.DataFrame(costs).rename(columns="length {}".format).round(1)
 # %%
 drawings.model_map()
 
-# %% [markdown] source="41100d35"
+# %% [markdown] source="c95390e5"
 # ## A dozen PyTorch operations
 #
 # Almost all code in the next chapters consists of the operations below. Skip them if you know them.
@@ -144,7 +144,7 @@ print(ids.shape, ids.unsqueeze(1).shape, ids[None, :].shape)  # insert a dimensi
 # %%
 print(torch.tensor([[10.0], [20.0]]) + torch.tensor([1.0, 2.0, 3.0]))  # (2, 1) + (3,) -> (2, 3)
 
-# %% [markdown] source="faaa32c7"
+# %% [markdown] source="dbb37a15"
 # ### 5. Matrix product, 6. Transposing
 #
 # Each entry of `a @ b` is the **dot product** of a row of a and a column of b: multiply them entry by entry, and
@@ -166,7 +166,7 @@ print(
     torch.cat([table, table], dim=1).shape, torch.stack([table, table]).shape
 )  # side by side; stacked in a new dimension
 
-# %% [markdown] source="cb34979a"
+# %% [markdown] source="a25a3411"
 # ### 9. Computing along a dimension: sum, mean, softmax
 #
 # `dim=1` goes through the columns, so there is one result for each row. `-1` is the last dimension. With
@@ -175,7 +175,7 @@ print(
 # %%
 print(table.sum(dim=1), table.mean(dim=1, keepdim=True).shape, table.amax(dim=1, keepdim=True))
 
-# %% [markdown] source="3d5fdd0d"
+# %% [markdown] source="35c2d7e3"
 # ### Write it: `softmax`
 #
 # The **softmax** turns scores into positive numbers that sum to 1. It decides how much attention looks at what
@@ -354,7 +354,7 @@ plot_lines(
 #
 # </details>
 
-# %% [markdown] source="deb26a2e"
+# %% [markdown] source="81fdad78"
 # ## Exercises
 #
 # Each exercise says how hard it is (★) and how long it takes. Replace the `...` in the cell, then run the check

@@ -108,7 +108,7 @@ def most_frequent_pair(words):  # for each word, the list of its pieces
 # %%
 check(most_frequent_pair)
 
-# %% [markdown] source="5dc90645"
+# %% [markdown] source="433b873e"
 # <details><summary>Hint 1</summary>
 #
 # The pairs of one word are `zip(word, word[1:])`. Print them for `list("bored")` first.
@@ -233,10 +233,10 @@ for text in ("Winter is cold.", "Winter is co ld."):
     tokens = tokenizer.tokenize(text)
     print(tokens, "->", tokenizer.convert_tokens_to_string(tokens))
 
-# %% [markdown] source="c2b5471d"
+# %% [markdown] source="b5e5c8c4"
 # `▁` looks like an underscore but is another character. It means "there was a space before this", as in
-# SentencePiece. Join the tokens, replace `▁` by spaces, and the text is back. The first word of a text gets a `▁`
-# as well, so that a word is split in the same way at the start and in the middle of a sentence.
+# SentencePiece. Join the tokens, replace `▁` by spaces, and the words have their spaces back. The first word of a text
+# gets a `▁` as well, so that a word is split in the same way at the start and in the middle of a sentence.
 #
 # ## What is unknown becomes `[UNK]`
 
@@ -259,7 +259,7 @@ for sentence in sentences:
     ids = tokenizer(sentence)["input_ids"]
     print(tokenizer.convert_ids_to_tokens(ids), ids)
 
-# %% [markdown] source="fd86b92e"
+# %% [markdown] source="5a97d82b"
 # A neural network processes many sentences at once. For that, the ids must stand in a rectangle, a tensor. But the
 # two sentences differ in length. Filling the shorter one with `[PAD]` is called **padding**. GPUs are fastest if
 # lengths are multiples of 8, so we pad to a multiple of 8.
@@ -345,7 +345,7 @@ print(tokenizer.tokenize("A man plays the guitar in the park."))
 #
 # </details>
 
-# %% [markdown] source="deb26a2e"
+# %% [markdown] source="81fdad78"
 # ## Exercises
 #
 # Each exercise says how hard it is (★) and how long it takes. Replace the `...` in the cell, then run the check

@@ -105,7 +105,7 @@ fields = ["scale_embedding", "init_scheme", "position_embedding_type", "position
 configs = [VanillaTransformerConfig.from_preset(name) for name in presets]
 pd.DataFrame([[getattr(one, field) for field in fields] for one in configs], index=presets, columns=fields)
 
-# %% [markdown] source="2f9f308b"
+# %% [markdown] source="0c4506d1"
 # > *transformer-evolution* does not multiply by √d. Its embeddings start with a standard deviation of 1 instead
 # > (`torch` in `init_scheme`), so their size is similar to that of the positions.
 #
@@ -136,7 +136,7 @@ print("without positions:", torch.allclose(attend(vectors)[order], attend(vector
 places = torch.randn(8, 128) / 8  # a vector for each position
 print("with positions:", torch.allclose(attend(vectors + places)[order], attend(vectors[order] + places), atol=1e-6))
 
-# %% [markdown] source="f4bdd3ff"
+# %% [markdown] source="956670cb"
 # Now the same token gets different results in different places. Which vectors are good ones to add?
 #
 # ## Sines and cosines
@@ -179,7 +179,7 @@ plot_lines(
     ylabel="value",
 )
 
-# %% [markdown] source="47b3f197"
+# %% [markdown] source="65711a2b"
 # ## Distances are easy to find
 #
 # There is a reason to pair sines with cosines. Five positions on, a hand is the same hand, turned a little further.
@@ -202,7 +202,7 @@ plot_matrix(
     positions[:60] @ positions[:60].T, title="Dot products of two positions", xlabel="position", ylabel="position"
 )
 
-# %% [markdown] source="18ca3c82"
+# %% [markdown] source="392ed7eb"
 # > *The Annotated Transformer* computes this table in float32. This package computes it in float64 and then converts
 # > it. For an input of 350 tokens, the encoder's outputs differ by about 2e-5 ([table](../../tutorials.md)). *The
 # > document that came with pytorch-transformer* takes the exponential once too often, so that its speeds are not the
@@ -315,7 +315,7 @@ for side in ("right", "left"):
     print(side, states[side][0, :4])
 print(torch.allclose(states["right"], states["left"], atol=1e-5))
 
-# %% [markdown] source="fe41206c"
+# %% [markdown] source="5cc47180"
 # > *transformer-evolution* counts from 1 and gives padding 0; here, that is `position_offset` 1. *pytorch-seq2seq*
 # > counts padding as well, from 0. With padding on the right, that leaves the positions of the real tokens as they
 # > are.
@@ -340,7 +340,7 @@ for kind in ("sinusoidal", "learned"):
     except ValueError as error:
         print("  ", error)
 
-# %% [markdown] source="60d21a41"
+# %% [markdown] source="60628870"
 # `position_embedding_type` chooses the kind. In the table above, only `pytorch-seq2seq` has learnt positions.
 #
 # ## In short
@@ -389,7 +389,7 @@ for kind in ("sinusoidal", "learned"):
 #
 # </details>
 
-# %% [markdown] source="deb26a2e"
+# %% [markdown] source="81fdad78"
 # ## Exercises
 #
 # Each exercise says how hard it is (★) and how long it takes. Replace the `...` in the cell, then run the check

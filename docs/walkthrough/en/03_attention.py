@@ -111,7 +111,7 @@ pd.DataFrame(weights @ value, index=fruits, columns=["sour", "soft"]).round(3)
 # %%
 drawings.attention()
 
-# %% [markdown] source="8de1cb1f"
+# %% [markdown] source="51d564af"
 # ### Write it: `ScaledDotProductAttention`
 #
 # Turn the equation into a class. L is the number of queries, M that of keys and values, K the dimension of the
@@ -136,7 +136,7 @@ class ScaledDotProductAttention(nn.Module):
 # %%
 check(ScaledDotProductAttention)
 
-# %% [markdown] source="c262917e"
+# %% [markdown] source="8dfa5bf7"
 # <details><summary>Hint 1</summary>
 #
 # Write down the steps of the fruits: scores, scale, mask, softmax, weighted sum. There may be a batch in front, so
@@ -434,7 +434,7 @@ print(scaled_dot_product_attention(q1, k1, v1, attn_mask=torch.zeros(1, 1, 2, 2,
 #
 # </details>
 
-# %% [markdown] source="deb26a2e"
+# %% [markdown] source="81fdad78"
 # ## Exercises
 #
 # Each exercise says how hard it is (★) and how long it takes. Replace the `...` in the cell, then run the check
@@ -471,7 +471,7 @@ check_answer(
     (lambda it: not math.isclose(sum(it), 1), "They do not sum to 1. Divide by the sum of the three."),
 )
 
-# %% [markdown] source="8138bf3d"
+# %% [markdown] source="413a1b3c"
 # ### Exercise 2 ★ 5 min
 #
 # What are the weights of the three fruits under a causal mask? Guess the first two rows, then compute them with

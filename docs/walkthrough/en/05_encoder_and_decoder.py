@@ -188,11 +188,11 @@ for module in (Dropout(0.25), nn.Dropout(0.25)):
     dropped = module(torch.ones(8))
     print(type(module).__name__, dropped, f"mean of many: {module(torch.ones(100_000)).mean():.2f}")
 
-# %% [markdown] source="a2a050bc"
+# %% [markdown] source="abd72166"
 # ## Write it: `EncoderLayer`
 #
-# The paper has post-norm, but both trained models of this repository are pre-norm, so yours is, too. Each sub-layer
-# normalizes, computes, passes through dropout, and adds to its input.
+# The paper has post-norm, but all three trained models of this repository are pre-norm, so yours is, too. Each
+# sub-layer normalizes, computes, passes through dropout, and adds to its input.
 #
 # Keep all names of this chapter's classes that begin with `self.`: trained weights are loaded under them at the end of
 # the chapter, and where chapter 6 changes the `forward` of a layer, it uses `self.dropout`, too. One dropout serves
@@ -746,7 +746,7 @@ for name, values in norms.items():
 #
 # </details>
 
-# %% [markdown] source="deb26a2e"
+# %% [markdown] source="81fdad78"
 # ## Exercises
 #
 # Each exercise says how hard it is (★) and how long it takes. Replace the `...` in the cell, then run the check
@@ -887,11 +887,11 @@ for name, millions, d in (("base", 65, 512), ("big", 213, 1024)):
     low, high = ((millions + edge) * 1e6 - layers for edge in (-0.5, 0.5))
     print(f"{name}: a vocabulary of {low / d:,.0f} to {high / d:,.0f}")
 
-# %% [markdown] source="ea0dd186"
+# %% [markdown] source="c8cc1e23"
 # The two ranges do not overlap. No single vocabulary gives both numbers, so those in the table must be rough.
 #
-# The two trained models are far smaller. Their totals are a little more than the sum of the other three numbers:
-# they include the last normalization (`final_norm`).
+# The two models loaded in this chapter are far smaller. Their totals are a little more than the sum of the other
+# three numbers: they include the last normalization (`final_norm`).
 
 # %%
 small = {"nsmc-small": classifier.model, "multi30k-de-en": translator.model}

@@ -944,7 +944,7 @@ pd.DataFrame({"loop": {n: sum(range(1, n + 1)) for n in (10, 50, 100)}, "cache":
 #
 # </details>
 
-# %% [markdown] source="deb26a2e"
+# %% [markdown] source="81fdad78"
 # ## Exercises
 #
 # Each exercise says how hard it is (★) and how long it takes. Replace the `...` in the cell, then run the check

@@ -671,7 +671,7 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 #
 # </details>
 
-# %% [markdown] source="deb26a2e"
+# %% [markdown] source="81fdad78"
 # ## Exercises
 #
 # Each exercise says how hard it is (★) and how long it takes. Replace the `...` in the cell, then run the check

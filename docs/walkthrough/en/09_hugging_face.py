@@ -403,7 +403,7 @@ print(*sorted(file.name for file in (RUNS / "my-model").iterdir()), sep="\n")
 #
 # </details>
 
-# %% [markdown] source="deb26a2e"
+# %% [markdown] source="81fdad78"
 # ## Exercises
 #
 # Each exercise says how hard it is (★) and how long it takes. Replace the `...` in the cell, then run the check
