@@ -141,11 +141,11 @@ def describe_environment(device: torch.device | None = None) -> dict[str, Any]:
     """Describe where this process runs: commit (None outside a checkout), versions, device, processes, threads."""
     if device is None:
         device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else torch.device("cpu")
-    described = {
-        "git_commit": git_commit(),
-        "versions": {"python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}},
-        "device": str(device),
-    }
+    versions = {"python": platform.python_version()}
+    for name in PACKAGES:
+        with contextlib.suppress(metadata.PackageNotFoundError):  # an export needs no [train]
+            versions[name] = metadata.version(name)
+    described = {"git_commit": git_commit(), "versions": versions, "device": str(device)}
     with contextlib.suppress(AttributeError):  # torch knows no properties of the CPU and of Apple's accelerator
         properties = torch.get_device_module(device).get_device_properties(device)
         described["accelerator"] = {"name": properties.name, "memory_gib": round(properties.total_memory / 2**30, 1)}

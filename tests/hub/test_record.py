@@ -95,3 +95,9 @@ def test_an_evaluations_training_loss_is_the_mean_over_its_steps():
         {"eval_loss": 2.5, "epoch": 0.8, "step": 16},
     ]
     assert [row["train_loss"] for row in epochs(log)] == [(10 * 4.0 + 2 * 1.0) / 12, 2.0]
+
+
+def test_a_record_needs_no_extra(monkeypatch):
+    """An export records its versions without `datasets` and `accelerate`, which come with [train]."""
+    monkeypatch.setattr(record, "PACKAGES", ("torch", "no-such-package"))
+    assert record.describe_environment()["versions"].keys() == {"python", "torch"}
