@@ -4,6 +4,7 @@ import ast
 import importlib
 import inspect
 import linecache
+import re
 import string
 import sys
 import tomllib
@@ -133,6 +134,31 @@ def test_a_wrong_answer_replaces_nothing(checks, notebook):
     assert checks.mine("noam")(4, 16, 4) == checks.my_transformer.noam(4, 16, 4)
 
 
+def test_the_answer_of_the_repository_does_not_replace_the_readers(checks, notebook, capsys):
+    text = source(checks, "noam")
+    file = checks.keep.__globals__["folder"]() / "my_classes.py"
+    for cell in (text, text.replace("step", "now").replace("now**-0.5", "1 / now**0.5")):
+        notebook.run(f"{cell}\n\ncheck(noam)")
+        assert is_right(capsys.readouterr().out, "noam")
+    kept = file.read_text(encoding="utf-8")
+    assert "1 / now**0.5" in kept
+    notebook.run(f"# @title\n{text}\n\ncheck(noam)")
+    assert "my_classes.py" in capsys.readouterr().out
+    assert file.read_text(encoding="utf-8") == kept
+
+
+def test_a_tie_a_changed_list_and_a_missing_return_are_told(checks, notebook):
+    last = source(checks, "most_frequent_pair", ("pairs.most_common(1)[0][0]", "max(reversed(pairs), key=pairs.get)"))
+    pop = source(checks, "merge", ("return merged", "word.pop()\n    return merged"))
+    none = source(checks, "softmax", ("return powers", "powers"))
+    for cell, name, words in (
+        (last, "most_frequent_pair", "(seen first|먼저 나온)"),
+        (pop, "merge", "(list is changed|목록을 그 자리에서)"),
+        (none, "softmax", "(there is no|없거나)"),
+    ):
+        assert re.search(words, notebook.told(cell, f"check({name})"))
+
+
 def test_a_wrong_part_is_named_and_not_the_whole(checks, notebook):
     layer = source(checks, "EncoderLayer", ("normed, normed, normed", "normed, normed, x"))
     sentence = notebook.told(layer, source(checks, "Encoder"), "check(Encoder)")
@@ -196,6 +222,23 @@ def test_sentences_are_in_both_languages():
     for both in SENTENCES.values():
         korean, english = ({part[1] for part in string.Formatter().parse(one) if part[1]} for one in both)
         assert korean == english, both
+
+
+def test_no_message_shows_a_name_in_braces(checks):
+    """Who says a sentence fills in its names; `fault` itself fills in the part of a dict."""
+    for rows in checks.MISTAKES.values():
+        assert not [row[:2] for row in rows if "{" in row[0] + row[1]]
+    names = {
+        key: {part[1] for part in string.Formatter().parse(one) if part[1]} for key, (_, one) in SENTENCES.items()
+    }
+    for file in FOLDER.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            keys = [one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and one.value in SENTENCES]
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("told", "holds"):
+                assert all(names[key] == {one.arg for one in node.keywords} for key in keys), keys
+            elif isinstance(node, ast.Tuple):
+                yielded = [one.value for one in node.elts if isinstance(one, ast.Constant) and one.value in names]
+                assert all(names[key] <= {"part"} for key in yielded), keys
 
 
 def test_an_exercise_is_checked(checks, capsys):

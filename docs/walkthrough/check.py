@@ -94,8 +94,8 @@ def check(answer: Any) -> None:
             "맞지만, 다음 장에서 이 셀만으로는 실행되지 않습니다", "right, but in the next chapter it cannot run"
         )
         raise NotRight(f"{name}: {told}: {sentence}")
-    keep(name, answer, names)
     print(say(f"{name}: 맞습니다.", f"{name}: right."))
+    keep(name, answer, names)
 
 
 def fault(name: str, answer: Callable) -> str:
@@ -122,6 +122,8 @@ def fault(name: str, answer: Callable) -> str:
         return failure(seen, before)
     if isinstance(right, bool):
         return sentence
+    if seen is None:
+        return told("there is no return")
     if kind(seen) != kind(right):
         return told("it must be …, and is …", right=kind(right), seen=kind(seen), given=before, sentence=sentence)
     return f"{sentence} {numbers(seen, right, before)}"
@@ -155,7 +157,9 @@ def outcomes(properties: Properties) -> Iterator[tuple[str, str, Any]]:
                 copies = copy.deepcopy([one if isinstance(one, torch.Tensor | list) else None for one in inputs])
                 seen = call(*inputs)
                 for one, copied in zip(inputs, copies, strict=True):
-                    holds(copied is None or same(one, copied), "the input is changed in place (by +=")
+                    a_list = "the list is changed in place (by append"
+                    changed = a_list if isinstance(one, list) else "the input is changed in place (by +="
+                    holds(copied is None or same(one, copied), changed)
         except StopIteration:
             return
         except (Exception, SystemExit) as error:

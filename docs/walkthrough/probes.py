@@ -161,7 +161,7 @@ def compare_names(module: nn.Module, right: nn.Module) -> None:
             own = getattr(own, step, None)
         holds(not isinstance(own, list | tuple), "self.… is a Python list, in which PyTorch", part=name)
         if isinstance(own, nn.ModuleList):
-            holds(len(own) == len(part), "… has … layers, where … were", where=name, seen=len(own), right=len(part))
+            holds(len(own) == len(part), "… has … layers, where … were", name=name, seen=len(own), right=len(part))
     extra, missing = [name for name in mine if name not in theirs], [name for name in theirs if name not in mine]
     for name in missing[:1]:
         holds(name.replace("bias", "weight") not in mine, "there is no self.… (bias=False?), which", first=name)

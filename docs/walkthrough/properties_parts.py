@@ -31,6 +31,8 @@ def most_frequent_pair(answer: Callable) -> Properties:
         ("cd cd ababab", "A pair that occurs several times in a"),
         ("bc bc aaaa", "Overlapping pairs count: a a a a has"),
         ("a ab", "A word of one piece has no pair"),
+        ("cd ab", "On a tie, it is the pair seen first"),
+        ("ab cd cd ab", "On a tie, it is the pair seen first"),
     ):
         yield sentence, answer, [list(word) for word in words.split()]
     yield "(ab, c) and (a, bc) are two pairs", answer, [["ab", "c"]] * 2 + [["a", "bc"]] * 2 + [["x", "y"]] * 3
