@@ -1,7 +1,9 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Make a web page that opens models in the browser and shows each step of their computation.
 
-vanilla-transformer page --model model_cards/nsmc-small --output_dir page
+    vanilla-transformer page --model model_cards/nsmc-small --output_dir page
+
+Any server of files serves the folder.
 """
 
 import shutil
