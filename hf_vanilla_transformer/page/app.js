@@ -41,6 +41,7 @@ async function open(filesOrUrl, name) {
       status.textContent = w("loadingFile", { file, size: (loaded / 1e6).toFixed(1) });
       if (total) bar.value = loaded / total;
     });
+    if (!bar.isConnected) return model.close(); // another model is being opened
     page.model = model;
     const { config, task } = model;
     page.startPiece = await model.piece(config.decoder_start_token_id);
@@ -50,7 +51,7 @@ async function open(filesOrUrl, name) {
     say();
     await answer();
   } catch (error) {
-    fail(error);
+    if (bar.isConnected) fail(error);
   }
 }
 
@@ -110,7 +111,7 @@ const nameOf = (files) => [...files.keys()][0]?.split("/").at(-2) || w("ownModel
 
 /* Answering */
 
-let isBusy = false;
+let answering = null; // the model that computes an answer; once closed, it never gives it
 let isWanted = false;
 
 /** A run with other text or options, in full. */
@@ -123,24 +124,25 @@ async function runOf(words, options = {}) {
 /** Answer the newest text; a text that was typed over is left out. */
 async function answer() {
   isWanted = true;
-  if (isBusy) return;
-  isBusy = true;
+  if (answering === page.model) return;
+  const model = (answering = page.model);
   get(".answer").classList.add("busy");
   try {
     while (isWanted) {
       isWanted = false;
-      const model = page.model;
       const [words, start] = [input.value, performance.now()];
       const run = await runOf(words, { trace: true });
-      if (model !== page.model) continue;
+      if (model !== page.model) return;
       page.run = words.trim() && run.source.ids.length && !run.source.isEmpty ? { ...run, words, time: performance.now() - start } : null;
     }
     show();
   } catch (error) {
     fail(error);
   } finally {
-    isBusy = false;
-    get(".answer").classList.remove("busy");
+    if (answering === model) {
+      answering = null;
+      get(".answer").classList.remove("busy");
+    }
   }
 }
 

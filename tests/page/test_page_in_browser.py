@@ -156,6 +156,20 @@ def test_every_panel_shows_other_architectures(task, visit, tmp_path):
             assert page.locator(".figures").inner_text().strip(), (folder.name, panel)
 
 
+def test_a_model_is_chosen_while_another_opens_or_answers(visit):
+    page = visit(CLASSIFIER, TRANSLATOR)
+    choice = page.locator(".models select")
+    for name in [TRANSLATOR.name, CLASSIFIER.name] * 3:
+        choice.select_option(name)
+        if name == CLASSIFIER.name:
+            expect(page.locator("footer")).to_contain_text(name)  # it answers now
+    choice.select_option(TRANSLATOR.name)
+    expect(page.locator(".map").first).to_be_visible()
+    expect(page.locator("footer")).to_contain_text(TRANSLATOR.name)
+    page.locator("#input").fill("Ein Hund rennt.")
+    expect(page.locator(".answer strong")).to_contain_text("dog")
+
+
 @pytest.mark.parametrize("width", [390, 768, 1280, 1920])
 def test_no_panel_is_wider_than_the_screen(width, visit):
     page = visit(TRANSLATOR, viewport={"width": width, "height": 900})
