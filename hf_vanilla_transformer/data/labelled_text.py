@@ -49,7 +49,7 @@ def load_labelled_text(
             `.jsonl`, with `.gz` or not, or `.parquet`;
             a folder of a single table, or of tables named after their splits: train, validation (or valid, val,
             dev) and test;
-            any other folder or Hub name that `datasets.load_dataset` takes;
+            any other folder or Hub name that `datasets.load_dataset` takes, or a folder that `save_to_disk` wrote;
             a data set of `datasets`, or a pandas DataFrame; a single table is the split `train`.
         text_column: The column with the texts; by default `text`, or the only one besides the labels. NSMC's format
             has them in `document`.
@@ -82,7 +82,8 @@ def load_labelled_text(
     check_type(name, data, "label", *LABEL_TYPES[kind])
 
     labels = {split: labels_of(rows, kind) for split, rows in data.items()}
-    no_label = {"-1"} - {*labels.get("train", ["-1"])}  # as benchmarks write it in their test splits
+    no_label = {"-1", "-1.0", "nan"}  # as benchmarks write it in their test splits
+    no_label -= {*labels.get("train", no_label)}
     for split in [*labels]:
         if split != "train" and any(labels.values()) and {*labels[split]} <= no_label:
             logger.warning(f"{name}: not read: the split {split}, which has no labels")

@@ -19,13 +19,13 @@ from .lines import appearance
 logger = logging.getLogger(__name__)
 # Separates the labels of a text in a CSV or TSV file.
 SEPARATOR = "|"
-# Vectors of 0 and 1 as text, and lists, tuples and sets of names as Python prints them.
-_VECTOR, _PRINTED = r"([\s,;(){}\[\]]|[01](\.0+)?\b|true|false)+", r"\[|[({]['\"]"
+# Vectors of 0 and 1 as text, and lists, tuples and sets of names as Python prints them; no interval such as [0, 10).
+_VECTOR, _PRINTED = r"([\s,;|(){}\[\]]|[01](\.0+)?\b|true|false)+", r"\[(?!.*\)$)|[({]['\"]"
 _NAMES = r"(null|bool|u?int\d+|(large_)?string)"
 # For each kind of labels: its Arrow types, and the message about others.
 LABEL_TYPES = {
     SINGLE: (_NAMES, f"neither integers nor strings; problem_type {REGRESSION} is for numbers, {MULTI} for lists"),
-    MULTI: (rf"{_NAMES}|\w*list<item: {_NAMES}>.*", "no lists of labels"),
+    MULTI: (rf"{_NAMES}|\w*list<item: {_NAMES}>.*", "no lists of labels, each with its name"),
     REGRESSION: (f"{_NAMES}|halffloat|float|double|decimal.*", "no numbers"),
 }
 
@@ -68,11 +68,14 @@ def order_labels(source: str, labels: Mapping[str, Sequence[str]], have_order: b
     if not have_order:
         integers = all(re.fullmatch(r"[+-]?\d+", label) for label in every)
         every.sort(key=int if integers else str)
-        is_vector = every and all(re.fullmatch(_VECTOR, label, re.IGNORECASE) for label in every)
-        if problem_type == MULTI and (is_vector or any(re.match(_PRINTED, label) for label in every)):
+        are_vectors = all(re.fullmatch(_VECTOR, label, re.IGNORECASE) for label in every)
+        printed = [bool(re.match(_PRINTED, label)) for label in every]
+        are_printed = any(printed) if problem_type == MULTI else all(printed)
+        has_several = problem_type == MULTI or any(re.search(r"[\s,|]", label) for label in every)
+        if every and has_several and (are_vectors or are_printed):
             raise DataError(
-                f"{source}: the labels are vectors of 0 and 1, or lists as text: name the labels of each text, in a "
-                f"list or with {SEPARATOR} between them"
+                f"{source}: the labels are vectors of 0 and 1, or lists as text: for {MULTI}, name the labels of each "
+                f"text, in a list or with {SEPARATOR} between them"
             )
         forms: dict[str, str] = {}
         for label in every:

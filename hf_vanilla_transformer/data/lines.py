@@ -20,6 +20,12 @@ TABLE_SUFFIXES = (*TABLE_SUFFIXES, *(f"{suffix}.gz" for suffix in TABLE_SUFFIXES
 BYTE_ORDER_MARK = "\ufeff"
 
 
+class ColumnError(DataError):
+    """A table has no column, or two, for what one is wanted for; `missing`: what that is, such as "label"."""
+
+    missing: str | None = None
+
+
 def iterate_lines(file: str | os.PathLike, encoding: str = "utf-8") -> Iterator[str]:
     """Read a text file line by line.
 
@@ -123,7 +129,10 @@ def find_columns(name: str, columns: Sequence[str], wanted: Mapping[str, str | N
             shown = [*columns[:10], *["…"] * (len(columns) > 10)]
             listed = f"{name}: {number} {column!r}; the columns are {', '.join(shown)}"
             has_semicolons = len(columns) == 1 and ";" in columns[0]
-            raise DataError(f"{listed}: {'use commas, not ;' if has_semicolons else f'name one by {content}_column'}")
+            advice = "use commas, not ;" if has_semicolons else f"name one by {content}_column"
+            error = ColumnError(f"{listed}: {advice}")
+            error.missing = None if same else content
+            raise error
         places += same
     return places
 

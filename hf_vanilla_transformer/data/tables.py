@@ -8,16 +8,18 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
-from datasets import Dataset, DatasetDict, load_dataset
+from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
 
 from ..errors import DataError
-from .lines import JSON_SUFFIXES, TABLE_SUFFIXES, ending_of, find_columns, iterate_rows
+from .lines import JSON_SUFFIXES, TABLE_SUFFIXES, ColumnError, ending_of, find_columns, iterate_rows
 from .nsmc import NSMC_QUOTINGS
 from .rows import data_errors, generate_rows
 from .sources import NAMES, SPLITS, file_checksum, is_in_memory, name_of, splits_of
 
 
 logger = logging.getLogger(__name__)
+# One of these is in a folder that `save_to_disk` wrote; `load_dataset` would give all splits the first one's labels.
+SAVED_TO_DISK = ("dataset_dict.json", "state.json")
 
 
 def read_tables(
@@ -36,23 +38,31 @@ def read_tables(
         nsmc_files: NSMC's two files, read in place of `source`.
     """
     name = name_of(source)
+    if any(Path(name, file).is_file() for file in SAVED_TO_DISK):
+        source = load_from_disk(name)
     if is_in_memory(source):
-        data = {split: _select(name, rows, columns) for split, rows in splits_of(source, columns).items()}
-    elif files := nsmc_files or _find_tables(Path(name)):
-        quotings = NSMC_QUOTINGS if nsmc_files else 1
-        data = {split: _read_table(file, columns, encoding, quotings) for split, file in files.items()}
-    else:
+        tables = splits_of(source, columns)
+    elif not (tables := nsmc_files or _find_tables(Path(name))):
         is_here = Path(name).exists()
         with data_errors(name if is_here else f"{name}: no such file or folder here; as a name on the Hub"):
-            data = dict(load_dataset(name, config_name))
-        data = {split: _select(name, rows, columns) for split, rows in data.items()}
+            tables = dict(load_dataset(name, config_name))
     split_of = {other: split for split, names in NAMES.items() for other in names}
-    if len({split_of.get(split, split) for split in data}) < len(data):
-        raise DataError(f"{name}: of {', '.join(data)}, two are the same split; keep one")
-    data = {split_of.get(split, split): rows for split, rows in data.items()}
-    if unused := [split for split in data if split not in SPLITS]:
+    if len({split_of.get(split, split) for split in tables}) < len(tables):
+        raise DataError(f"{name}: of {', '.join(tables)}, two are the same split; keep one")
+    tables = {split_of.get(split, split): table for split, table in tables.items()}
+    if unused := [split for split in tables if split not in SPLITS]:
         logger.warning(f"{name}: not read: the splits {', '.join(unused)}")
-    return DatasetDict({split: data[split] for split in SPLITS if split in data})
+    data, quotings = DatasetDict(), NSMC_QUOTINGS if nsmc_files else 1
+    for split in [split for split in SPLITS if split in tables]:
+        table = tables[split]
+        try:
+            is_rows = isinstance(table, Dataset)
+            data[split] = _select(name, table, columns) if is_rows else _read_table(table, columns, encoding, quotings)
+        except ColumnError as error:
+            if error.missing != "label" or split == "train" or "train" not in tables:
+                raise
+            logger.warning(f"{name}: not read: the split {split}, which has no labels")
+    return data
 
 
 def files_ending(folder: Path, endings: Sequence[str]) -> list[Path]:

@@ -54,6 +54,7 @@ def test_numbers(load, tmp_path, suffix):
         ([1.5, 2.5, 1.5], SINGLE, ["neither integers nor strings", REGRESSION]),
         ([["a"], ["b"], ["a"]], SINGLE, ["neither integers nor strings", MULTI]),
         ([1.5, 2.5, 3.5], MULTI, ["no lists of labels"]),
+        ([[1.0, 0.0], [0.0, 1.0]], MULTI, ["no lists of labels, each with its name"]),
         (["1", "nan", "3"], REGRESSION, ["1 of 3 rows have no number in the column label"]),
         ([1.5], REGRESSION, ["cannot be cut from train, where there is one row alone"]),
         (["a", "b"], "ranking", ["problem_type must be one of"]),
@@ -67,6 +68,10 @@ def test_numbers(load, tmp_path, suffix):
         (["true|false", "false|true"], MULTI, ["vectors of 0 and 1"]),
         (["{'a', 'b'}", "{'a'}"], MULTI, ["lists as text"]),
         (["('a',)", "('a', 'b')"], MULTI, ["lists as text"]),
+        (["[0, 1, 0]", "[1, 0, 0]"], SINGLE, ["lists as text: for multi_label_classification"]),
+        (["1|0|1", "0|1|0"], SINGLE, ["vectors of 0 and 1"]),
+        (["[27]", "[2, 5]"], SINGLE, ["lists as text"]),
+        (["['a']", "[]", "['a' 'b']"], SINGLE, ["lists as text"]),
         (["a|b", "b|a"], MULTI, ["each text has all labels"]),
         ([["a", "b", "a"], ["b"]], MULTI, ["has a label twice: a, b, a"]),
     ],
@@ -74,6 +79,11 @@ def test_numbers(load, tmp_path, suffix):
 def test_labels_of_another_kind_are_refused(load, tmp_path, labels, problem_type, parts):
     with data_error(*parts):
         load(table(tmp_path / "t.json", labels), problem_type=problem_type)
+
+
+@pytest.mark.parametrize("labels", [["[0, 10)", "[10, 20)"], ["[NEG]", "[POS]"], [True, False], ["1.0", "0.0"]])
+def test_names_that_resemble_lists_and_vectors_are_names(load, tmp_path, labels):
+    assert {*label_names(load(table(tmp_path / "t.csv", labels * 4))["train"])} == {*map(str, labels)}
 
 
 @pytest.mark.parametrize(
@@ -124,12 +134,25 @@ def test_labels_that_train_lacks_are_named(load, tmp_path, caplog):
 
 
 @pytest.mark.parametrize(
-    ("labels", "problem_type"), [([-1, -1], None), (["", " "], MULTI), ([None, None], REGRESSION), (["", " "], None)]
+    ("labels", "problem_type"),
+    [
+        ([-1, -1], None),
+        (["", " "], MULTI),
+        ([None, None], REGRESSION),
+        ([-1.0, -1.0], REGRESSION),
+        ([float("nan")], REGRESSION),
+        (["", " "], None),
+        ([], None),
+    ],
 )
-def test_a_split_without_labels_is_not_read(load, tmp_path, caplog, labels, problem_type):
-    """As the test split of a competition."""
-    table(tmp_path / "train.json", ["1", "2"] * 10)
-    table(tmp_path / "test.json", labels * 4)
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_split_without_labels_is_not_read(load, tmp_path, caplog, labels, problem_type, suffix):
+    """As the test split of a competition, which may have no column for them."""
+    table(tmp_path / f"train{suffix}", ["1", "2"] * 10)
+    if labels:
+        table(tmp_path / f"test{suffix}", labels * 4)
+    else:
+        write_table(tmp_path / f"test{suffix}", [{"document": "글"}])
     loaded = load(tmp_path, problem_type=problem_type)
     assert sum(map(len, loaded.values())) == 20
     assert "not read: the split test, which has no labels" in caplog.text

@@ -161,11 +161,14 @@ def test_data_sets_of_the_hub(load, monkeypatch):
         load("someone/both")
 
 
-def test_each_split_has_class_labels_of_its_own(load):
+def test_each_split_has_class_labels_of_its_own(load, tmp_path):
     """`class_encode_column` numbers the labels of each split by itself."""
     data = DatasetDict(train=hub_rows([0, 1, 2] * 4, ["a", "b", "c"]), test=hub_rows([0, 1], ["b", "c"]))
-    loaded = load(data)
-    assert label_names(loaded["test"]) == ["a", "b", "c"] and loaded["test"]["label"][:] == [1, 2]
+    data.save_to_disk(tmp_path / "saved")
+    for source in (data, tmp_path / "saved"):
+        loaded = load(source)
+        assert label_names(loaded["test"]) == ["a", "b", "c"] and loaded["test"]["label"][:] == [1, 2]
+    assert sum(map(len, load(tmp_path / "saved" / "train").values())) == 12
     assert load(data, cut=False, known_labels=["c", "b", "a"])["test"]["label"][:] == [1, 0]
 
 
