@@ -4,6 +4,8 @@ import gzip
 import json
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -201,7 +203,15 @@ def bare(code: str) -> str:
 def test_the_anatomys_excerpts_are_the_code(excerpt):
     names = ("configuration_vanilla_transformer", "modeling_vanilla_transformer", "registration")
     files = [ROOT / "hf_vanilla_transformer" / f"{name}.py" for name in names]
+    files.append(ROOT / "docs" / "custom_model" / "mean" / "modeling_mean.py")
     assert any(bare(excerpt) in bare(file.read_text(encoding="utf-8")) for file in files)
+
+
+@pytest.mark.slow
+def test_the_anatomys_model_to_copy_trains_and_loads_elsewhere():
+    program = [sys.executable, ROOT / "docs" / "custom_model" / "try_it.py"]
+    said = subprocess.run(program, capture_output=True, text=True, check=True).stdout
+    assert re.fullmatch(r"transformers_modules\.\S+\.modeling_mean \[0, 1\]", said.splitlines()[-1])
 
 
 @pytest.mark.slow
