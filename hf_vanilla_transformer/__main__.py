@@ -50,7 +50,9 @@ def main(argv: list[str] | None = None) -> None:
     from .commands.arguments import exit_with_one_line
 
     module = f".commands.{name.replace('-', '_')}"
-    exit_with_one_line(lambda words: importlib.import_module(module, __package__).main(words))(arguments)
+    # The standard output of two commands has nothing but answers.
+    with exit_with_one_line(sys.stderr if name in ("predict", "translate") else sys.stdout):
+        importlib.import_module(module, __package__).main(arguments)
 
 
 if __name__ == "__main__":

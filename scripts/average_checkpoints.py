@@ -27,7 +27,7 @@ class AverageArguments:
     last: int = HfArg(default=10, help="Number of checkpoints to average, counted from the last.")
 
 
-@exit_with_one_line
+@exit_with_one_line()
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([AverageArguments], __doc__, argv)
     checkpoints = list_checkpoints(arguments.run, CHECKPOINT_PREFIX)[-arguments.last :]

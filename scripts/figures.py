@@ -219,7 +219,7 @@ def draw_curves(arguments: FigureArguments) -> None:
     plot_training_curves(epochs, arguments.file)
 
 
-@exit_with_one_line
+@exit_with_one_line()
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([FigureArguments], __doc__, argv)
     if arguments.figure == "sinusoid":

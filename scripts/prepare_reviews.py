@@ -68,7 +68,7 @@ def read_reviews(raw: Path) -> Iterator[tuple[str | None, str]]:
             raise DataError(f"{file}: not a list of reviews ({type(error).__name__}: {error})") from error
 
 
-@exit_with_one_line
+@exit_with_one_line()
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([ReviewArguments], __doc__, argv)
     file = Path(arguments.file)

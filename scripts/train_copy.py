@@ -75,7 +75,7 @@ def copy_accuracy(model: VanillaTransformerForConditionalGeneration, sequences: 
     return right / len(sequences)
 
 
-@exit_with_one_line
+@exit_with_one_line()
 def main(argv: list[str] | None = None) -> None:
     (arguments, training_arguments), settings = parse_arguments(ARGUMENTS, __doc__, argv)
     if training_arguments.push_to_hub:

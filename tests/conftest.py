@@ -24,6 +24,7 @@ from exports.models import TIED, random_model, save
 from shared import LINES, QUIET, ROOT, VARIANTS, error_line, tiny_config
 
 from hf_vanilla_transformer import VanillaTransformerConfig
+from hf_vanilla_transformer.__main__ import main
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
@@ -73,8 +74,8 @@ def run(monkeypatch, capsys):
                 monkeypatch.setattr(sys, "argv", [name, *words])
                 runpy.run_path(str(ROOT / "scripts" / name), run_name="__main__")
             else:
-                monkeypatch.setattr(sys, "argv", [f"vanilla-transformer {name}", *words])
-                importlib.import_module(f"hf_vanilla_transformer.commands.{name.replace('-', '_')}").main(words)
+                monkeypatch.setattr(sys, "argv", [])
+                main([name, *words])
         except SystemExit as stop:
             status = stop.code
         return status, *capsys.readouterr()

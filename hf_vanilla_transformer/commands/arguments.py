@@ -6,11 +6,12 @@ import functools
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from logging import basicConfig
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from huggingface_hub.errors import HFValidationError, HTTPError, StrictDataclassError
 from safetensors import SafetensorError
@@ -127,37 +128,35 @@ def parse_arguments(
     return read_settings(groups, recipe, settings, command)
 
 
-def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
-    """Make a command report one of `USER_ERRORS` in one line on standard error, with exit status 2.
+@contextmanager
+def exit_with_one_line(log: TextIO | None = None) -> Iterator[None]:
+    """Report one of `USER_ERRORS` in one line on standard error, and exit with status 2.
 
     Other exceptions keep their traceback; with `VANILLA_TRACEBACK=1` in the environment, all do. Ctrl-C and
-    SIGTERM are one line, with status 130 and 143. A closed pipe ends the command silently, with status 1.
+    SIGTERM are one line, with status 130 and 143. A closed pipe ends the program silently, with status 1.
+
+    Args:
+        log: Gets what is logged; by default standard output.
     """
-
-    @functools.wraps(main)
-    def wrapped(argv: Sequence[str] | None = None) -> None:
-        logging.disable_progress_bar()  # of weights that are loaded: one bar is enough
-        if not main.__module__.endswith((".predict", ".translate")):  # their standard output has nothing but answers
-            basicConfig(format="%(message)s", stream=sys.stdout)
-        try:
-            main(argv)
-            print(end="", flush=True)
-        except BrokenPipeError:  # the reader, such as `head`, has gone
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing is left to flush at exit
-            sys.exit(1)
-        except (KeyboardInterrupt, TrainingStopped) as error:
-            if os.environ.get("RANK", "0") == "0":  # the first of the processes that train together
-                with tqdm.external_write_mode(sys.stderr):  # not at the end of a bar
-                    print_line("; ".join(["interrupted", *getattr(error, "__notes__", [])]))
-            sys.exit(128 + (signal.SIGINT if isinstance(error, KeyboardInterrupt) else signal.SIGTERM))
-        except USER_ERRORS as error:
-            if os.environ.get("VANILLA_TRACEBACK") == "1":
-                raise
-            message = (isinstance(error, ImportError) and missing_extra(error)) or str(error)
-            print_line(f"error: {' '.join(message.split()) or type(error).__name__}")
-            sys.exit(2)
-
-    return wrapped
+    logging.disable_progress_bar()  # of weights that are loaded: one bar is enough
+    basicConfig(format="%(message)s", stream=log or sys.stdout)
+    try:
+        yield
+        print(end="", flush=True)
+    except BrokenPipeError:  # the reader, such as `head`, has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing is left to flush at exit
+        sys.exit(1)
+    except (KeyboardInterrupt, TrainingStopped) as error:
+        if os.environ.get("RANK", "0") == "0":  # the first of the processes that train together
+            with tqdm.external_write_mode(sys.stderr):  # not at the end of a bar
+                print_line("; ".join(["interrupted", *getattr(error, "__notes__", [])]))
+        sys.exit(128 + (signal.SIGINT if isinstance(error, KeyboardInterrupt) else signal.SIGTERM))
+    except USER_ERRORS as error:
+        if os.environ.get("VANILLA_TRACEBACK") == "1":
+            raise
+        message = (isinstance(error, ImportError) and missing_extra(error)) or str(error)
+        print_line(f"error: {' '.join(message.split()) or type(error).__name__}")
+        sys.exit(2)
 
 
 def print_line(message: str) -> None:

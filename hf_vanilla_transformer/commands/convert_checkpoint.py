@@ -16,7 +16,7 @@ from transformers.hf_argparser import HfArg
 
 from ..errors import DataError
 from ..settings.groups import JsonMapping
-from .arguments import exit_with_one_line, parse_arguments
+from .arguments import parse_arguments
 
 
 @dataclass
@@ -54,7 +54,6 @@ def write_checkpoint(arguments: ConvertArguments) -> None:
     print(f"{file}: {len(state_dict)} tensors of {arguments.source}")
 
 
-@exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([ConvertArguments], __doc__, argv)
     if arguments.model:

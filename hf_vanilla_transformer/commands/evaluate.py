@@ -18,10 +18,9 @@ fewer ㅋ and ㅠ, without punctuation, decomposed (NFD), with a slip of the fin
 """
 
 from ..settings.groups import EvaluationArguments, LabelledTextArguments, PairArguments
-from .arguments import exit_with_one_line, read_command_line
+from .arguments import read_command_line
 
 
-@exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     _, settings = read_command_line([EvaluationArguments, PairArguments, LabelledTextArguments], __doc__, argv)
     from ..evaluation.evaluate import evaluate

@@ -10,10 +10,9 @@ does not agree with the model on random texts.
 """
 
 from ..settings.groups import ExportArguments
-from .arguments import exit_with_one_line, read_command_line
+from .arguments import read_command_line
 
 
-@exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     _, settings = read_command_line([ExportArguments], __doc__, argv)
     from ..exports import export

@@ -17,7 +17,7 @@ from transformers.hf_argparser import HfArg
 from ..hub.finished_folder import finished_folder
 from ..hub.record import save_json
 from ..inference.folder import task_of_folder
-from .arguments import exit_with_one_line, parse_arguments
+from .arguments import parse_arguments
 
 
 @dataclass
@@ -26,7 +26,6 @@ class PageArguments:
     output_dir: str = HfArg(help="The folder for the page; it must be empty.")
 
 
-@exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([PageArguments], __doc__, argv)
     models = {Path(model).resolve().name: model for model in arguments.model if task_of_folder(model, "page")}

@@ -26,7 +26,7 @@ from ..inference import Classifier
 from ..settings.groups import check_at_least
 from ..tasks import MULTI, REGRESSION
 from .answering import Answer, LinesArguments, answer_texts, as_text, open_texts
-from .arguments import exit_with_one_line, parse_arguments
+from .arguments import parse_arguments
 
 
 @dataclass
@@ -43,7 +43,6 @@ class PredictArguments(LinesArguments):
             raise DataError("--threshold leaves texts without a label, --top_k ranks all labels: give one of them")
 
 
-@exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([PredictArguments], __doc__, argv)
     texts = open_texts(arguments, repeats_text=True)

@@ -12,10 +12,9 @@ Flags override the recipe. An interrupted run resumes with the same command and 
 """
 
 from ..training.pretraining import GROUPS, pretrain
-from .arguments import exit_with_one_line, read_command_line
+from .arguments import read_command_line
 
 
-@exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     recipe, settings = read_command_line(GROUPS, __doc__, argv)
     pretrain(recipe, **settings)

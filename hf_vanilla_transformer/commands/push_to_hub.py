@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..hub.record import example_texts
 from ..hub.upload import files_left_out, repository_files, upload
-from .arguments import CommandLine, exit_with_one_line
+from .arguments import CommandLine
 
 
 def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -41,7 +41,6 @@ def print_files(folder: Path, repo_id: str) -> None:
     print(f"{total:>13,}  bytes in {len(files)} files for {repo_id}; README.md is valid; nothing was sent")
 
 
-@exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     arguments = parse_arguments(argv)
     folder, repo_id = Path(arguments.folder).expanduser(), arguments.repo_id

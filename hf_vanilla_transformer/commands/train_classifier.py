@@ -10,10 +10,9 @@ resumes with the same command and --resume_from_checkpoint auto.
 """
 
 from ..training.classifier import GROUPS, train_classifier
-from .arguments import exit_with_one_line, read_command_line
+from .arguments import read_command_line
 
 
-@exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     recipe, settings = read_command_line(GROUPS, __doc__, argv)
     train_classifier(recipe, **settings)

@@ -7,8 +7,6 @@
 The result is a folder that AutoTokenizer loads. Of labelled data, only the train split is read.
 """
 
-import logging
-import sys
 from dataclasses import dataclass
 
 from transformers.hf_argparser import HfArg
@@ -19,7 +17,7 @@ from ..errors import DataError
 from ..hub.finished_folder import finished_folder
 from ..settings.groups import LabelledTextArguments, VocabularyKind
 from ..tokenizer import train_tokenizer
-from .arguments import exit_with_one_line, parse_arguments
+from .arguments import parse_arguments
 
 
 @dataclass(kw_only=True)
@@ -37,10 +35,8 @@ class TokenizerArguments(LabelledTextArguments):
             raise DataError("name either --texts or --data")
 
 
-@exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([TokenizerArguments], __doc__, argv)
-    logging.basicConfig(format="%(message)s", level=logging.INFO, stream=sys.stdout)
     with finished_folder(arguments.output_dir) as folder:
         texts, encoding = arguments.texts, arguments.encoding or "utf-8"
         rows = read_texts(texts, encoding) if texts else arguments.load()["train"]

@@ -22,7 +22,7 @@ from transformers.hf_argparser import HfArg
 
 from ..inference import Translator
 from .answering import Answer, LinesArguments, answer_texts, open_texts
-from .arguments import exit_with_one_line, parse_arguments
+from .arguments import parse_arguments
 
 
 @dataclass
@@ -39,7 +39,6 @@ class TranslateArguments(LinesArguments):
     return_scores: bool = HfArg(default=False, help="Write the log-probability of each translation, too.")
 
 
-@exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([TranslateArguments], __doc__, argv)
     texts = open_texts(arguments, repeats_text=False)

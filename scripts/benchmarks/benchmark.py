@@ -220,7 +220,7 @@ TASKS: dict[str, Callable[[Setup], Any]] = {
 }
 
 
-@exit_with_one_line
+@exit_with_one_line()
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([BenchmarkArguments], __doc__, argv)
     prepare_output_dir(arguments.output_dir)

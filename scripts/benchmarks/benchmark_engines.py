@@ -232,7 +232,7 @@ def markdown_tables(report: dict[str, Any]) -> str:
     return "\n".join(tables)
 
 
-@exit_with_one_line
+@exit_with_one_line()
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([BenchmarkArguments], __doc__, argv)
     prepare_output_dir(arguments.output_dir)

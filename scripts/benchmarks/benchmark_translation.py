@@ -117,7 +117,7 @@ def make_report(
     }
 
 
-@exit_with_one_line
+@exit_with_one_line()
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([BenchmarkArguments], __doc__, argv)
     model = TorchEngine.load(arguments.model).model

@@ -249,7 +249,7 @@ class Peak:
         self._thread.join()
 
 
-@exit_with_one_line
+@exit_with_one_line()
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([GpuArguments], __doc__, argv)
     Measurement(arguments).run()

@@ -185,7 +185,7 @@ def measure_size(arguments: SizeArguments, kind: str, rows: int) -> dict[str, An
     return point
 
 
-@exit_with_one_line
+@exit_with_one_line()
 def main(argv: list[str] | None = None) -> None:
     from plots import plot_sizes  # not above: what is measured would have matplotlib in its memory
 

@@ -32,7 +32,7 @@ class CleanArguments:
 ARGUMENTS = [CleanArguments]
 
 
-@exit_with_one_line
+@exit_with_one_line()
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments(ARGUMENTS, __doc__, argv)
     with gzip.open(arguments.pairs, "rt", encoding="utf-8") as file:

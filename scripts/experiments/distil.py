@@ -84,7 +84,7 @@ def batches(
             yield from (([ids[place] for place in batch], chunk[batch]) for batch in made if batch)
 
 
-@exit_with_one_line
+@exit_with_one_line()
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments(ARGUMENTS, __doc__, argv)
     torch.set_num_threads(1)

@@ -36,7 +36,7 @@ def without_spaces(rows: Dataset) -> list[str]:
     return [no_spaces(text) for text in rows["text"]]
 
 
-@exit_with_one_line
+@exit_with_one_line()
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([BaselineArguments], __doc__, argv)
     prepare_output_dir(arguments.output_dir)

@@ -27,7 +27,7 @@ class MeanArguments:
 ARGUMENTS = [MeanArguments]
 
 
-@exit_with_one_line
+@exit_with_one_line()
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments(ARGUMENTS, __doc__, argv)
     average_checkpoints(arguments.models).save_pretrained(arguments.output_dir)

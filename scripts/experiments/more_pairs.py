@@ -36,7 +36,7 @@ class MorePairsArguments:
 ARGUMENTS = [MorePairsArguments]
 
 
-@exit_with_one_line
+@exit_with_one_line()
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments(ARGUMENTS, __doc__, argv)
     languages = (arguments.source_column, arguments.target_column)

@@ -166,7 +166,7 @@ class OneCoreArguments:
 ARGUMENTS = [OneCoreArguments]
 
 
-@exit_with_one_line
+@exit_with_one_line()
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments(ARGUMENTS, __doc__, argv)
     torch.set_num_threads(1)

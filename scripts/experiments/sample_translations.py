@@ -30,7 +30,7 @@ class SampleArguments:
 ARGUMENTS = [SampleArguments]
 
 
-@exit_with_one_line
+@exit_with_one_line()
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments(ARGUMENTS, __doc__, argv)
     ctranslate2.set_random_seed(arguments.seed)

@@ -97,7 +97,7 @@ def teacher_probabilities(
 ARGUMENTS = [SoftLabelArguments]
 
 
-@exit_with_one_line
+@exit_with_one_line()
 def main(argv: list[str] | None = None) -> None:
     (arguments,), settings = parse_arguments(ARGUMENTS, __doc__, argv)
     folder = Path(arguments.output_dir)

@@ -29,7 +29,7 @@ class ExperimentArguments:
 ARGUMENTS = [DataArguments, ClassifierArguments, ExperimentArguments, TrainingArguments]
 
 
-@exit_with_one_line
+@exit_with_one_line()
 def main(argv: list[str] | None = None) -> None:
     (data, model, experiment, training), settings = parse_arguments(ARGUMENTS, __doc__, argv)
     if training.label_smoothing_factor:

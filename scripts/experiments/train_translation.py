@@ -36,7 +36,7 @@ class ExperimentArguments:
 ARGUMENTS = [PairArguments, TranslatorArguments, ExperimentArguments, Seq2SeqTrainingArguments]
 
 
-@exit_with_one_line
+@exit_with_one_line()
 def main(argv: list[str] | None = None) -> None:
     (pairs, model, experiment, training), settings = parse_arguments(ARGUMENTS, __doc__, argv)
     if not model.max_tokens:

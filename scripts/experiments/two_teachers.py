@@ -70,7 +70,7 @@ def linear_logits(train: list[str], labels: np.ndarray, texts: list[str]) -> tup
 ARGUMENTS = [TeacherArguments]
 
 
-@exit_with_one_line
+@exit_with_one_line()
 def main(argv: list[str] | None = None) -> None:
     (arguments,), settings = parse_arguments(ARGUMENTS, __doc__, argv)
     folder = Path(arguments.output_dir)

@@ -35,7 +35,7 @@ class WidenArguments:
 ARGUMENTS = [WidenArguments]
 
 
-@exit_with_one_line
+@exit_with_one_line()
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments(ARGUMENTS, __doc__, argv)
     model, output_dir = arguments.model, arguments.output_dir

@@ -141,7 +141,7 @@ def try_installed(python: str, distribution: Path, arguments: ReleaseArguments) 
     return []
 
 
-@exit_with_one_line
+@exit_with_one_line()
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([ReleaseArguments], __doc__, argv)
     wrong = check_names()

@@ -147,7 +147,8 @@ def test_whoever_stops_reading_is_told_nothing(lines):
     program = f"""
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line
 input()
-exit_with_one_line(lambda argv: print("좋다\\n" * {lines}))()
+with exit_with_one_line():
+    print("좋다\\n" * {lines})
 """
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     process = subprocess.Popen([sys.executable, "-c", program], **pipes)
@@ -158,13 +159,13 @@ exit_with_one_line(lambda argv: print("좋다\\n" * {lines}))()
 
 def test_other_errors_keep_their_traceback():
     for error in (RuntimeError("shapes differ"), KeyError("weight")):
-        with pytest.raises(type(error)):
-            exit_with_one_line(lambda argv, error=error: (_ for _ in ()).throw(error))()
+        with pytest.raises(type(error)), exit_with_one_line():
+            raise error
 
 
 def test_a_librarys_message_becomes_one_line(capsys):
-    with pytest.raises(SystemExit) as stop:
-        exit_with_one_line(lambda argv: load_file(__file__))()
+    with pytest.raises(SystemExit) as stop, exit_with_one_line():
+        load_file(__file__)
     assert stop.value.code == 2
     error = capsys.readouterr().err
     assert "header" in error and error.count("\n") == 1

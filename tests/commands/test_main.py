@@ -80,7 +80,7 @@ for words in sys.stdin.read().splitlines():
 def test_models_answer_without_what_only_training_needs(tiny_models, tmp_path):
     classifier, translator = tiny_models["classification"], tiny_models["translation"]
     (tmp_path / "t.csv").write_text("text\n가\n")
-    works = [f"predict --model {classifier} --file {tmp_path}/t.csv --text_column text --output {tmp_path}/a.csv"]
+    works = [f"predict --model {classifier} --file {tmp_path}/t.csv --dtype auto --output {tmp_path}/a.csv"]
     works += [f"translate --model {translator} --file {tmp_path}/t.csv --text_column text --output {tmp_path}/b.csv"]
     works += [f"export --model {translator} --format ctranslate2 --output_dir {tmp_path}/exported"]
     works += [f"push-to-hub {ROOT}/model_cards/nsmc-small --repo_id a/b --dry_run"]
@@ -95,6 +95,8 @@ def test_models_answer_without_what_only_training_needs(tiny_models, tmp_path):
     assert [extra and extra[1] for extra in extras] == ["train"] * 4, found.stderr
     assert all((tmp_path / name).exists() for name in ("a.csv", "b.csv", "exported/README.md"))
     assert "model.safetensors" in found.stdout
+    # Standard output is for answers.
+    assert "Computing in " in found.stderr and "Computing in " not in found.stdout
 
 
 def test_a_recipe_of_the_package_names_its_command():
