@@ -101,6 +101,11 @@ def interval_of(report: dict[str, Any]) -> str:
     return f" (95 %: {low:.3f} to {high:.3f}; always {majority['label']}: {majority['share']:.3f})"
 
 
+def has_one_label(report: dict[str, Any]) -> bool:
+    """Whether all measured texts have the same label, so that answering it always is right."""
+    return report.get("majority", {}).get("share") == 1
+
+
 def beside_baseline(report: dict[str, Any], metric: str) -> str:
     """Write the baseline beside a result, and what helps where the baseline is better."""
     if (baseline := report.get("baseline")) is None:
@@ -109,7 +114,7 @@ def beside_baseline(report: dict[str, Any], metric: str) -> str:
         return f"\nNo linear model beside it: {reason}"
     fit = f"fit to {baseline['train_rows']:,} texts"
     line = f"; a linear model of character n-grams, {fit}: {baseline[metric]:.4f} (p = {baseline['p_value']:.2g})"
-    if (baseline[metric] - report[metric]) * (-1 if metric in ERRORS else 1) > 0:
+    if not has_one_label(report) and (baseline[metric] - report[metric]) * (-1 if metric in ERRORS else 1) > 0:
         line += "\nThe linear model is better. What helps: a trained model (--model), more rows, a smaller model."
     return line
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """The training of a classifier."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from ..evaluation.metrics import (
     beside_baseline,
     compute_metrics,
     evaluate_split,
+    has_one_label,
     interval_of,
     markdown_table,
     robustness_report,
@@ -42,7 +43,7 @@ from .baseline import measure_baseline
 from .calibration import calibrate
 from .losses import balanced_weights, weighted_loss
 from .report import describe_data
-from .run import Run, make_config, print_once
+from .run import Run, broadcast_from_main, make_config, print_once
 from .trainer import ResumableTrainer, data_seed
 
 
@@ -97,6 +98,8 @@ def train(
     problem_type = data_arguments.problem_type or SINGLE
     check_settings(arguments, training, settings, problem_type)
     check_robustness(data_arguments.robustness, problem_type)
+    if arguments.class_weights and compute_loss_func is not None:
+        raise DataError("--class_weights: not with another loss, compute_loss_func")
     with Run(arguments, training, settings, ("loss", *METRICS[problem_type]), ["sklearn.metrics"]) as run:
         run.data = data_arguments.data
         with training.main_process_first(desc="data"):
@@ -142,22 +145,9 @@ def train(
             if reason := run.metrics["calibration"].get("skipped"):
                 print_once(f"Probabilities are not calibrated: {reason}")
         run.save(trainer)
-        if not trainer.is_world_process_zero():
-            return run
-        engine = TorchEngine.load(run.folder)
-        temperature = run.metrics.get("calibration", {}).get("temperature")
-        for split, rows in tokenized.items():
-            run.metrics[split] = evaluate_split(engine, rows, temperature if split == "test" else None)
-        if data_arguments.robustness:
-            run.metrics["test"]["robustness"] = robustness_report(
-                data["test"],
-                data_arguments.robustness,
-                lambda rows: evaluate_split(engine, tokenize(rows, tokenizer, max_length)),
-                run.metrics["test"],
-            )
-        if arguments.baseline:
-            outputs = engine.logits(tokenized["test"]["input_ids"][:], training.per_device_eval_batch_size)
-            run.metrics["test"]["baseline"] = measure_baseline(data, tokenized, outputs, problem_type)
+        run.metrics |= broadcast_from_main(
+            lambda: measure(run, data, tokenized, data_arguments.robustness, arguments.baseline)
+        )
         run.finish(
             trainer,
             headline=headline(run.metrics["test"], len(train_rows), problem_type),
@@ -166,6 +156,28 @@ def train(
             script=script,
         )
         return run
+
+
+def measure(
+    run: Run, data: DatasetDict, tokenized: DatasetDict, changes: Sequence[str], baseline: bool
+) -> dict[str, Any]:
+    """Measure the saved classifier on each split; on test also with changed texts, and beside the linear model."""
+    engine = TorchEngine.load(run.folder)
+    temperature = run.metrics.get("calibration", {}).get("temperature")
+    metrics = {
+        split: evaluate_split(engine, rows, temperature if split == "test" else None)
+        for split, rows in tokenized.items()
+    }
+    if changes:
+
+        def measure_texts(rows: Dataset) -> dict[str, Any]:
+            return evaluate_split(engine, tokenize(rows, run.tokenizer, run.tokenizer.model_max_length))
+
+        metrics["test"]["robustness"] = robustness_report(data["test"], changes, measure_texts, metrics["test"])
+    if baseline:
+        outputs = engine.logits(tokenized["test"]["input_ids"][:], run.training.per_device_eval_batch_size)
+        metrics["test"]["baseline"] = measure_baseline(data, tokenized, outputs, engine.facts.problem_type)
+    return metrics
 
 
 def check_settings(
@@ -208,7 +220,9 @@ def headline(report: dict[str, Any], rows: int, problem_type: str) -> str:
         before, after = (one["expected_calibration_error"] for one in (report["uncalibrated"], report))
         lines.append(f"test calibration error: {after:.4f}, {before:.4f} before calibration")
     answered = np.flatnonzero(np.sum(report.get("confusion_matrix", []), axis=0))
-    if len(answered) == 1:
+    if has_one_label(report):
+        lines.append("All texts of test have one label: their accuracy says nothing of the other labels.")
+    elif len(answered) == 1:
         lines.append(
             f"The model answers {per_label[answered[0]]['label']} to every text of test: it has learned nothing from "
             f"{rows:,} texts. Fine-tune a model (--model), or train a small one for more updates (recipe few-rows)."

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from datasets import Dataset
+from datasets import Dataset, DatasetDict
 from transformers import (
     DataCollatorForSeq2Seq,
     EvalPrediction,
@@ -117,11 +117,7 @@ def train(
         if target_tokenizer is not tokenizer and trainer.is_world_process_zero():
             target_tokenizer.save_pretrained(f"{run.folder}/{TARGET_TOKENIZER}")
         run.save(trainer)
-        if not trainer.is_world_process_zero():
-            return run
-        translate = Translator(run.folder, batch_size=EvaluationArguments.batch_size)
-        for split in ("validation", "test"):
-            run.metrics[split] = measure(translate, data[split], tokenized[split], target_tokenizer, {1, beams})
+        run.metrics |= broadcast_from_main(lambda: measure(run.folder, data, tokenized, target_tokenizer, {1, beams}))
         if arguments.model:
             settings["lowercase"] = not has_capitals(target_tokenizer)  # as the model has it, not as a setting says
         bleu, words = ("bleu", "") if has_capitals(target_tokenizer) else ("bleu_lowercased", ", lower-cased")
@@ -226,12 +222,16 @@ def decode(tokenizer: PreTrainedTokenizerBase, ids) -> list[str]:
 
 
 def measure(
-    translate: Translator, data: Dataset, split: Dataset, tokenizer: PreTrainedTokenizerBase, beams: set[int]
+    folder: str, data: DatasetDict, tokenized: DatasetDict, tokenizer: PreTrainedTokenizerBase, beams: set[int]
 ) -> dict[str, Any]:
-    """Measure a split as `evaluate` does, for each number of beams, and the perplexity of its targets."""
-    sources, targets = split["input_ids"][:], [ids[:-1] for ids in split["labels"][:]]  # without the end token
-    losses = -log_probabilities(translate.engine, sources, targets).mean(dtype=float)
-    report = {"loss": losses, "perplexity": math.exp(losses), "precision": translate.engine.precision}
-    for translate.num_beams in sorted(beams):
-        _, report[f"beams_{translate.num_beams}"] = measure_translator(translate, data, tokenizer)
-    return report
+    """Measure validation and test as `evaluate` does, for each number of beams, and the perplexity of the targets."""
+    translate, metrics = Translator(folder, batch_size=EvaluationArguments.batch_size), {}
+    for split in ("validation", "test"):
+        rows = tokenized[split]
+        sources, targets = rows["input_ids"][:], [ids[:-1] for ids in rows["labels"][:]]  # without the end token
+        loss = -log_probabilities(translate.engine, sources, targets).mean(dtype=float)
+        report = {"loss": loss, "perplexity": math.exp(loss), "precision": translate.engine.precision}
+        for translate.num_beams in sorted(beams):
+            _, report[f"beams_{translate.num_beams}"] = measure_translator(translate, data[split], tokenizer)
+        metrics[split] = report
+    return metrics

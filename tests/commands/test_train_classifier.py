@@ -11,9 +11,11 @@ from shared import QUIET, ROOT, RUN_FILES, TINY, TWO_STEPS, read_json
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
+from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.evaluation.metrics import classification_report
+from hf_vanilla_transformer.settings.reading import read_settings
 from hf_vanilla_transformer.tokenizer import train_tokenizer
-from hf_vanilla_transformer.training.classifier import headline, train_classifier
+from hf_vanilla_transformer.training.classifier import GROUPS, headline, train, train_classifier
 
 
 QUICK = [*TWO_STEPS, "--vocab_size", "1500", *TINY]
@@ -43,6 +45,19 @@ def test_a_model_that_answers_one_label_alone_is_told(other):
     report = classification_report(answers, np.array([0, 1, 1]), ["a", "b"])
     told = "The model answers a to every text of test: it has learned nothing from 90 texts."
     assert (told in headline(report, 90, "single_label_classification")) == (other == 0)
+
+
+@pytest.mark.parametrize("answers", [[0, 0, 0], [1, 1, 1], [0, 1, 0]])
+def test_a_test_split_of_one_label_says_nothing_of_the_others(answers):
+    """Neither that the model has learned nothing, nor that the linear model is better."""
+    report = classification_report(np.eye(2)[answers], np.zeros(3, dtype=int), ["a", "b"])
+    report["baseline"] = {"accuracy": 1.0, "train_rows": 90, "p_value": 1.0}
+    text = headline(report, 90, "single_label_classification")
+    assert text.splitlines()[-1].startswith("All texts of test have one label:")
+    assert "learned nothing" not in text and "linear model is better" not in text
+    report["majority"]["share"] = 2 / 3
+    better = "linear model is better" in headline(report, 90, "single_label_classification")
+    assert better == (report["accuracy"] < 1)
 
 
 @pytest.mark.slow
@@ -188,6 +203,15 @@ def test_rare_classes_may_count_as_much_as_frequent_ones(succeed, tmp_path):
     metrics = read_json(tmp_path / "run" / "metrics.json")
     weighted = metrics["epochs"][-1]["eval_loss"]
     assert weighted != pytest.approx(metrics["validation"]["log_loss"], rel=1e-4)  # which has no weights
+
+
+def test_weights_of_classes_and_another_loss_exclude_each_other(tmp_path):
+    """Whichever counted, the other would be ignored."""
+    settings = {"data": "sample", "class_weights": "balanced", "output_dir": tmp_path / "run"}
+    read, recorded = read_settings(GROUPS, None, settings, "train-classifier")
+    with pytest.raises(DataError, match="--class_weights"):
+        train(*read, recorded, compute_loss_func=torch.nn.functional.cross_entropy)
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_recipe_leaves_out_what_a_model_or_tokenizer_brings(trained, tmp_path, caplog):

@@ -2,6 +2,7 @@
 
 FSDP through Trainer needs GPUs (accelerate has it for no CPU); here its sharding is applied to the model itself."""
 
+import json
 import os
 import re
 import subprocess
@@ -10,7 +11,7 @@ import sys
 import pytest
 import torch
 from processes import COMMAND, free_port, run_program, run_side_by_side
-from shared import QUIET, ROOT, TINY_TRANSLATOR, read_json, tiny_config
+from shared import QUIET, ROOT, TINY_RUN, TINY_TRANSLATOR, read_json, tiny_config
 from torch import distributed
 from torch.distributed.fsdp import fully_shard
 
@@ -71,6 +72,31 @@ def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(corpus, t
     assert measured[1] == pytest.approx(measured[0], abs=1e-3)  # each row counts once
     prepared = [sorted(file.name for file in home.rglob("*.arrow")) for home in homes]
     assert prepared[0] and all(files == prepared[0] for files in prepared)
+
+
+FIGURES = """
+import json, sys
+import hf_vanilla_transformer as vt
+
+name, settings = sys.argv[1:]
+run = getattr(vt, name)(**json.loads(settings))
+print("figures:", json.dumps(run.metrics))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["train_classifier", "train_translator"])
+def test_every_process_has_the_figures_of_the_run(name, corpus, tmp_path):
+    if name == "train_classifier":
+        settings = {"recipe": "few-rows", "data": "sample", **TINY_RUN, "vocab_size": 1500}
+    else:
+        columns = {"source_column": "num", "target_column": "de", "validation_prefix": "val"}
+        settings = {"data": str(corpus), **columns, **TINY_RUN, "vocab_size": 60}
+    words = [name, json.dumps({**settings, "output_dir": str(tmp_path / "run")})]
+    printed = [output(result) for result in run_side_by_side(FIGURES, *words, homes=[tmp_path / "home"])]
+    figures = [json.loads(re.search("^figures: (.*)", text, re.MULTILINE)[1]) for text in printed]
+    assert figures[0] == figures[1] == read_json(tmp_path / "run" / "metrics.json")
+    assert figures[1]["test"]
 
 
 TERMINATED = """
