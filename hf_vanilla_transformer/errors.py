@@ -14,8 +14,6 @@ from typing import Any
 EXTRAS = dict.fromkeys(("accelerate", "datasets", "matplotlib", "sacrebleu", "sklearn"), "train")
 EXTRAS |= dict.fromkeys(("onnx", "onnx_ir", "onnxruntime", "onnxscript"), "onnx")
 EXTRAS |= {"ctranslate2": "ctranslate2", "sentencepiece": "sentencepiece"}
-# Exceptions that are faults of code, never of a file.
-FAULTS = (TypeError, AttributeError, LookupError, NameError, AssertionError)
 
 
 class DataError(ValueError):
@@ -51,7 +49,7 @@ def named_errors(folder: str, what: str) -> Iterator[None]:
     """Raise a library's error about a folder's files as a `DataError` with the folder's name."""
     try:
         yield
-    except (ImportError, DataError, *FAULTS):
+    except (ImportError, DataError):
         raise
     except UnpicklingError as error:  # torch's own message says how to run the code
         raise DataError(f"{folder}: no {what} can be read here (a file of torch that holds code)") from error

@@ -181,7 +181,8 @@ def eager_attention_forward(
     Args:
         module: Dropout is on if this is in training mode.
         query, key, value: (B, H, L, K), (B, H, M, K), (B, H, M, K).
-        attention_mask: (B, 1, L, M), 0 where a query may attend, the dtype's lowest number elsewhere; or None.
+        attention_mask: (B, 1, L, M), 0 where a query may attend, the dtype's lowest number elsewhere; or boolean, True
+            where it may; or None.
         scaling: 1 / sqrt(d_k).
         dropout: Dropout rate of the probabilities.
 
@@ -190,6 +191,8 @@ def eager_attention_forward(
         in torch's `scaled_dot_product_attention`.
     """
     scores = torch.matmul(query, key.transpose(2, 3)) * scaling
+    if attention_mask is not None and not attention_mask.is_floating_point():  # a caller's own, in SDPA's form
+        attention_mask = attention_mask.logical_not().to(scores.dtype) * torch.finfo(scores.dtype).min
     if attention_mask is not None:
         # In float16 the sum can be -inf. If all scores of a query are -inf, its gradient is NaN.
         scores = (scores + attention_mask).clamp(min=torch.finfo(scores.dtype).min)
@@ -814,7 +817,6 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
                 given; a sequence is empty, or has more tokens than the model has positions.
             IndexError: a sequence in a static cache has more tokens than the model has positions.
         """
-        kwargs = read_elsewhere(kwargs)
         if encoder_outputs is None:
             if input_ids is not None and input_ids.shape[1] > 0:
                 self.warn_if_padding_and_no_attention_mask(input_ids, attention_mask)
@@ -1009,7 +1011,8 @@ class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedMo
         Arguments and errors are as in `VanillaTransformerModel`, and:
 
         Args:
-            decoder_attention_mask: (B, T); by default every `decoder_input_ids` but `pad_token_id` is a token.
+            decoder_attention_mask: (B, T); by default every `decoder_input_ids` but `pad_token_id` is a token, and a
+                start token in the first place, which may have that id, too.
             labels: (B,), int64, for `problem_type` "single_label_classification"; (B, num_labels), float, for
                 "multi_label_classification"; (B,) or (B, num_labels), float, for "regression".
             num_items_in_batch: The loss is the sum over the labels divided by this, by default by their number.
@@ -1020,6 +1023,7 @@ class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedMo
         """
         if decoder_attention_mask is None and decoder_input_ids is not None and self.config.pad_token_id is not None:
             decoder_attention_mask = decoder_input_ids.ne(self.config.pad_token_id)
+            decoder_attention_mask[:, :1] |= decoder_input_ids[:, :1] == self.config.decoder_start_token_id
         kwargs.setdefault("use_cache", False)  # type: ignore[typeddict-item]
         outputs = self.model(
             *(input_ids, attention_mask, decoder_input_ids, decoder_attention_mask, encoder_outputs),

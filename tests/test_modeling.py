@@ -365,6 +365,9 @@ def test_the_classifier_reads_the_decoders_tokens():
     model = VanillaTransformerForSequenceClassification(tiny_config()).eval()
     start = model(IDS, decoder_input_ids=torch.tensor([[2]])).logits
     torch.testing.assert_close(model(IDS).logits, start)
+    model.config.decoder_start_token_id = 0  # the padding token, too, as in T5
+    assert torch.equal(model(IDS).logits, model(IDS, decoder_input_ids=torch.tensor([[0]])).logits)
+    model.config.decoder_start_token_id = 2
     inputs = batch()
     with_mask = model(**inputs).logits
     del inputs["decoder_attention_mask"]
@@ -375,6 +378,17 @@ def test_the_classifier_reads_the_decoders_tokens():
     pads = torch.zeros(1, 2, dtype=torch.long)
     states = model.model(IDS, decoder_input_ids=pads, decoder_attention_mask=pads).last_hidden_state
     torch.testing.assert_close(model(IDS, decoder_input_ids=pads).logits, model.classifier(states.amax(dim=1)))
+
+
+@pytest.mark.parametrize("side", ["", "decoder_"])
+def test_a_boolean_mask_of_pairs_of_tokens_is_read_by_eager_as_by_sdpa(side):
+    model = VanillaTransformerModel(tiny_config()).eval()
+    mask = torch.rand(1, 1, *IDS.shape[1:], *IDS.shape[1:]).gt(0.5)
+    states = []
+    for attn in ("eager", "sdpa"):
+        model.set_attn_implementation(attn)
+        states.append(model(IDS, decoder_input_ids=IDS, **{f"{side}attention_mask": mask}).last_hidden_state)
+    torch.testing.assert_close(*states, rtol=0, atol=1e-5)
 
 
 def test_dropout_is_at_work_in_training_only():

@@ -5,6 +5,7 @@ import importlib
 import pytest
 import torch
 from accelerate import dispatch_model
+from huggingface_hub.errors import StrictDataclassClassValidationError
 from safetensors import safe_open
 from shared import read_json, tiny_config
 from test_conversion import AUTO_CLASSES
@@ -221,6 +222,9 @@ def test_two_vocabularies_are_resized_by_themselves(tie, tmp_path):
     assert (model.config.vocab_size, model.config.decoder_vocab_size) == (50, 45)
     model.save_pretrained(tmp_path)
     assert torch.equal(outputs(AutoModelForSeq2SeqLM.from_pretrained(tmp_path)), outputs(model))
+    model.resize_decoder_token_embeddings(3)
+    with pytest.raises(StrictDataclassClassValidationError, match="`eos_token_id` must be in the vocabulary of 3"):
+        model.save_pretrained(tmp_path)
     with pytest.raises(ValueError, match="resize_token_embeddings"):
         VanillaTransformerModel(tiny_config()).resize_decoder_token_embeddings(9)
 

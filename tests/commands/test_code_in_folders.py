@@ -72,7 +72,7 @@ def test_every_door_says_that_no_code_may_run(tmp_path):
 
     load_from(Loader, "folder", "model", dtype="float32")
     assert asked == [{"trust_remote_code": False, "dtype": "float32"}]
-    with pytest.raises(TypeError):
+    with pytest.raises(DataError, match="multiple values"):
         load_from(Loader, "folder", "model", trust_remote_code=True)
 
 

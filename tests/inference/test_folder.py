@@ -1,5 +1,7 @@
 """Models and tokenizers from folders: what is refused, and by which line."""
 
+import json
+
 import pytest
 import torch
 from datasets import Dataset
@@ -142,3 +144,12 @@ def test_a_task_is_offered_to_no_command_that_its_row_does_not_name(use, tmp_pat
     assert "a tagger" in refused(use, *flags) or use != "export"
     assert use == "export" or f"tagger: {use} takes no tagger" in refused(use, *flags)
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("auto_map", ["code.Tokenizer", {"AutoTokenizer": "x"}, [], ["x"]])
+def test_a_tokenizer_whose_auto_map_is_no_mapping_of_pairs_is_one_line(auto_map, tmp_path):
+    train_tokenizer(LINES, vocab_size=29).save_pretrained(tmp_path)
+    settings = tmp_path / "tokenizer_config.json"
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "auto_map": auto_map}))
+    with pytest.raises(DataError, match=f"^{tmp_path}: no tokenizer can be read here "):
+        load_tokenizer(str(tmp_path))
