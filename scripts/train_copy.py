@@ -8,6 +8,7 @@ sequences; `metrics.json` has the share of sequences without a mistake. Flags ov
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -113,10 +114,12 @@ def train(run: Run, arguments: CopyArguments, settings: dict[str, Any]) -> None:
         model,
         metrics={**run.metrics, "test": {"sequences": len(test), "copied": copied}},
         settings=settings,
-        seed=training_arguments.seed,
-        precision=training_precision(training_arguments),
-        resumed_from=run.checkpoint,
-        data={"source": "random sequences"},
+        run={
+            "seed": training_arguments.seed,
+            "precision": training_precision(training_arguments),
+            "resumed_from": run.checkpoint and Path(run.checkpoint).name,
+            "data": {"source": "random sequences"},
+        },
     )
     print(f"copied without a mistake: {copied:.1%} of {len(test)} fresh sequences")
 

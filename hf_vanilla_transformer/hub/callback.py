@@ -33,14 +33,13 @@ class RecordCallback(TrainerCallback):
     def __init__(self, source: str, data: Mapping[str, Any] | None = None, license: str | None = None):
         import matplotlib  # noqa: F401  # fail before training
 
-        self.data = data_record(source, data or {})
-        self.license = license
-        self.resumed_from: str | None = None
+        self.run: dict[str, Any] = {"own_trainer": True, "data": data_record(source, data or {}), "license": license}
         self.base_model: str | None = None
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
-        self.resumed_from = f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}" if state.global_step else None
-        self.base_model = kwargs["model"].name_or_path or None
+        checkpoint = f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}" if state.global_step else None
+        self.run |= {"seed": args.seed, "precision": training_precision(args), "resumed_from": checkpoint}
+        self.base_model = kwargs["model"].name_or_path
 
     def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
         if not state.is_world_process_zero:
@@ -54,13 +53,8 @@ class RecordCallback(TrainerCallback):
             kwargs["model"],
             metrics=metrics_of_log(args, state),
             settings=changed_arguments(args),
-            seed=args.seed,
-            precision=training_precision(args),
-            resumed_from=self.resumed_from,
+            run=self.run,
             base_model=self.base_model,
-            data=self.data,
-            own_trainer=True,
-            license=self.license,
         )
         save_model_card(args.output_dir)
 

@@ -3,6 +3,7 @@
 
 import contextlib
 import json
+import logging
 import platform
 import subprocess
 from collections.abc import Mapping
@@ -17,12 +18,14 @@ import yaml
 from transformers import GenerationConfig, PreTrainedModel, TrainerState, TrainingArguments
 from transformers.utils import cached_file
 
+from .. import __version__
 from ..data.sources import describe_splits, name_of
 from ..settings.recipes import read_file, without_folders
 from .curves import plot_training_curves
 from .data_source import data_source
 
 
+logger = logging.getLogger(__name__)
 CARD_FILE = "README.md"
 RECIPE_FILE = "recipe.yaml"
 RUN_FILE = "run.json"
@@ -37,26 +40,22 @@ def save_record(
     *,
     metrics: dict[str, Any],
     settings: dict[str, Any],
-    seed: int,
-    precision: str,
-    data: dict[str, Any],
-    resumed_from: str | None,
+    run: dict[str, Any],
     base_model: str | None = None,
-    own_trainer: bool = False,
-    script: str | None = None,
-    license: str | None = None,
 ) -> None:
     """Write a run's record: `metrics.json`, `curves.png`, `recipe.yaml`, `run.json` and `generation_config.json`.
 
     Args:
         metrics: The metrics of each split, and `epochs` of the function of that name, from which the curves are drawn.
         settings: The settings that reproduce the run: `recipe.yaml`.
-        data: The result of `data_record`, and further entries about data, by name.
-        resumed_from: The checkpoint that the run resumed from; the seconds of training are those since.
+        run: Entries of `run.json`; those that are None are left out:
+            `seed` and `precision`;
+            `data`, the result of `data_record`, and further entries about data, by name;
+            `resumed_from`, the checkpoint that the run resumed from; the seconds of training are those since;
+            `own_trainer`, true if the user's own Trainer trained the model; `settings` are its arguments;
+            `script`, that of a checkout which takes `settings`, if the package's command does not;
+            `license`, of the weights, by its name on the Hub.
         base_model: The folder or Hub name of the model that was trained further.
-        own_trainer: Whether the user's own Trainer trained the model, not a command; `settings` are its arguments.
-        script: The script of a checkout that takes `settings`, if the package's command does not.
-        license: The licence of the weights, by its name on the Hub.
     """
     save_json(Path(folder, METRICS_FILE), metrics)
     if "epochs" in metrics:
@@ -64,34 +63,30 @@ def save_record(
     Path(folder, RECIPE_FILE).write_text(recipe_text(without_folders(settings)), encoding="utf-8")
     generation_config = getattr(model, "generation_config", None) or GenerationConfig.from_model_config(model.config)
     generation_config.save_pretrained(folder)
-    run = {
-        "parameters": model.num_parameters(),
-        "seed": seed,
-        "precision": precision,
-        "resumed_from": None if resumed_from is None else Path(resumed_from).name,
-        "own_trainer": own_trainer,
-        "data": data,
-        **describe_environment(model.device),
-    }
-    parent = describe_parent(base_model) if base_model and Path(base_model).is_dir() else None
-    on_hub = base_model if parent is None else None
-    optional = {"script": script, "license": license, "parent_model": parent, "base_model": on_hub}
-    run |= {name: value for name, value in optional.items() if value}
-    save_json(Path(folder, RUN_FILE), without_folders(run))
+    run = {name: value for name, value in run.items() if value is not None}
+    content = {"parameters": model.num_parameters(), **run, **describe_environment(model.device)}
+    if base_model:
+        is_here = Path(base_model).is_dir()
+        content |= {"parent_model": describe_parent(base_model)} if is_here else {"base_model": base_model}
+    save_json(Path(folder, RUN_FILE), without_folders(content))
 
 
 def describe_parent(folder: str) -> dict[str, Any]:
     """Return a parent model's `name`, and of its run and those before it `runs`, `training_seconds` and `data`."""
-    described: dict[str, Any] = {"name": folder}
-    with contextlib.suppress(OSError, ValueError, KeyError):  # no record
+    if not Path(folder, RUN_FILE).is_file():
+        return {"name": folder}
+    try:
         run, metrics = (read_file(Path(folder, file)) for file in (RUN_FILE, METRICS_FILE))
         before = run.get("parent_model", {})
-        described |= {
+        return {
+            "name": folder,
             "runs": before.get("runs", 0) + 1,
             "training_seconds": round(before.get("training_seconds", 0) + metrics["training_seconds"], 1),
             "data": list(dict.fromkeys([data_source(run["data"]).name, *before.get("data", [])])),
         }
-    return described
+    except (OSError, ValueError, KeyError) as error:  # a run that has ended gets its record all the same
+        logger.warning(f"{folder}: its record is not read ({error!r})")
+        return {"name": folder}
 
 
 def record_of(model: str, name: str) -> dict[str, Any]:
@@ -141,7 +136,7 @@ def describe_environment(device: torch.device | None = None) -> dict[str, Any]:
     """Describe where this process runs: commit (None outside a checkout), versions, device, processes, threads."""
     if device is None:
         device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else torch.device("cpu")
-    versions = {"python": platform.python_version()}
+    versions = {"python": platform.python_version(), "hf-vanilla-transformer": __version__}
     for name in PACKAGES:
         with contextlib.suppress(metadata.PackageNotFoundError):  # an export needs no [train]
             versions[name] = metadata.version(name)

@@ -318,19 +318,16 @@ class Run:
         """
         if not trainer.is_world_process_zero():
             return
-        save_record(
-            self.folder,
-            trainer.model,
-            metrics=self.metrics,
-            settings=self.settings,
-            seed=self.training.seed,
-            precision=training_precision(self.training),
-            resumed_from=self.checkpoint,
-            base_model=self.arguments.model,
-            data=data(),
-            script=script,
-            license=self.arguments.license,
-        )
+        run = {
+            "seed": self.training.seed,
+            "precision": training_precision(self.training),
+            "resumed_from": self.checkpoint and Path(self.checkpoint).name,
+            "data": data(),
+            "script": script,
+            "license": self.arguments.license,
+        }
+        written = {"metrics": self.metrics, "settings": self.settings, "run": run}
+        save_record(self.folder, trainer.model, **written, base_model=self.arguments.model)
         record_answers(self.folder)
         save_model_card(self.folder)
         folder = shlex.quote(self.folder)

@@ -153,12 +153,13 @@ def save(
         made,
         metrics={"training_seconds": seconds, "best_step": arguments.updates},
         settings={name: value for name, value in vars(arguments).items() if name != "output_dir"},
-        seed=arguments.seed,
-        precision="bfloat16",
-        data={"source": Path(arguments.soft_labels).name, "train": data},
-        resumed_from=None,
+        run={
+            "seed": arguments.seed,
+            "precision": "bfloat16",
+            "data": {"source": Path(arguments.soft_labels).name, "train": data},
+            "script": "scripts/experiments/distil.py",
+        },
         base_model=arguments.model,
-        script="scripts/experiments/distil.py",
     )
 
 

@@ -238,12 +238,13 @@ def record(arguments: OneCoreArguments, model: Any, updates: int, seconds: float
         model,
         metrics={"training_seconds": seconds, "best_step": updates},
         settings=settings,
-        seed=arguments.seed,
-        precision="bfloat16",
-        data={"source": Path(arguments.data).name, "train": rows},
-        resumed_from=None,
+        run={
+            "seed": arguments.seed,
+            "precision": "bfloat16",
+            "data": {"source": Path(arguments.data).name, "train": rows},
+            "script": "scripts/experiments/one_core.py",
+        },
         base_model=arguments.model,
-        script="scripts/experiments/one_core.py",
     )
 
 

@@ -13,23 +13,29 @@ from hf_vanilla_transformer.hub.record import epochs, save_json, save_record
 from hf_vanilla_transformer.settings.recipes import without_folders
 
 
-def test_a_record_sums_up_the_runs_before(tmp_path):
+def test_a_record_sums_up_the_runs_before(tmp_path, caplog):
     """Their number, seconds and data. Of a folder without a record, only the name is recorded."""
     model = VanillaTransformerForConditionalGeneration(tiny_config())
-    settings = {"settings": {}, "seed": 0, "precision": "float32", "resumed_from": None}
+    run = {"seed": 0, "precision": "float32", "resumed_from": None}
     base = None
     for place, name in enumerate(("first", "second", "third")):
         (tmp_path / name).mkdir()
         data, metrics = {"source": f"{name}.csv"}, {"training_seconds": 10.0 + place}
-        save_record(str(tmp_path / name), model, metrics=metrics, data=data, base_model=base, **settings)
+        written = {"metrics": metrics, "settings": {}, "run": {**run, "data": data}}
+        save_record(str(tmp_path / name), model, **written, base_model=base)
         base = str(tmp_path / name)
     run = json.loads((tmp_path / "third" / "run.json").read_text())
     assert run["parent_model"] == {
         **{"name": "second", "runs": 2, "training_seconds": 21.0, "data": ["second.csv", "first.csv"]}
     }
-    (tmp_path / "third" / "run.json").unlink()
-    save_record(str(tmp_path / "first"), model, metrics={}, data={}, base_model=base, **settings)
-    assert json.loads((tmp_path / "first" / "run.json").read_text())["parent_model"] == {"name": "third"}
+    for content in ("{", None):  # damaged, and missing
+        (tmp_path / "third" / "run.json").unlink()
+        if content:
+            (tmp_path / "third" / "run.json").write_text(content)
+        caplog.clear()
+        save_record(str(tmp_path / "first"), model, metrics={}, settings={}, run=run, base_model=base)
+        assert json.loads((tmp_path / "first" / "run.json").read_text())["parent_model"] == {"name": "third"}
+        assert ("run.json: no content can be read here" in caplog.text) == bool(content)
 
 
 def test_a_record_is_read_as_it_was_written(tmp_path):
@@ -100,4 +106,4 @@ def test_an_evaluations_training_loss_is_the_mean_over_its_steps():
 def test_a_record_needs_no_extra(monkeypatch):
     """An export records its versions without `datasets` and `accelerate`, which come with [train]."""
     monkeypatch.setattr(record, "PACKAGES", ("torch", "no-such-package"))
-    assert record.describe_environment()["versions"].keys() == {"python", "torch"}
+    assert record.describe_environment()["versions"].keys() == {"python", "hf-vanilla-transformer", "torch"}
