@@ -80,17 +80,9 @@ class Texts:
     mark: str = ""  # the byte order mark of such a file, for Excel
 
 
-def columns_of_run(model: str) -> tuple[str | None, str]:
-    """Return the columns with texts and with labels in the recipe of the model's run."""
-    from ..hub.record import RECIPE_FILE, record_of
-
-    recipe = record_of(model, RECIPE_FILE)
-    return recipe.get("text_column") or recipe.get("source_column"), recipe.get("label_column", "label")
-
-
 def open_texts(arguments: LinesArguments, *, repeats_text: bool) -> Texts:
     """Open the texts, and read a table's header; with `repeats_text`, a line of answers ends with its text."""
-    from ..inference.folder import task_of_folder
+    from ..hub.record import RECIPE_FILE, record_of
 
     file, encoding, form = arguments.file, arguments.encoding, arguments.form
     if not form:
@@ -99,16 +91,15 @@ def open_texts(arguments: LinesArguments, *, repeats_text: bool) -> Texts:
         else:
             lines = checked(partial(iterate_lines, file, encoding), file)
         return Texts(((line, line) for line in lines), partial(text_line, repeats_text))
-    column, labels = columns_of_run(arguments.model)
-    column = arguments.text_column or column
+    recipe = record_of(arguments.model, RECIPE_FILE)
+    column = arguments.text_column or recipe.get("text_column") or recipe.get("source_column")
     if form in JSON_SUFFIXES:
         rows = checked(partial(read_json_lines, file, encoding, column or "text"), file)
         return Texts(rows, partial(json_line, file))
     with open(file, "rb") as opened:
         mark = BYTE_ORDER_MARK if opened.read(3) == codecs.BOM_UTF8 else ""
     rows = checked(partial(iterate_rows, file, encoding), file)
-    columns = next(rows)
-    task_of_folder(arguments.model)  # refuse a wrong model before a wrong column
+    columns, labels = next(rows), recipe.get("label_column", "label")
     wanted = {"text": column, **({"label": labels} if labels in columns else {})}
     place = find_columns(file, columns, wanted)[0]
     to_line = partial(csv_line, "," if form == ".csv" else "\t")
@@ -183,17 +174,16 @@ def answer_texts(
     check_free(arguments.file, texts.columns, names)
     is_typed, texts_read, blank = arguments.file is None and sys.stdin.isatty(), 0, 0
     # disable=None: no bar unless standard error is a terminal.
-    with open_output(arguments.output) as output, tqdm(unit=" texts", disable=is_typed or None, leave=False) as bar:
+    bar = tqdm(texts.rows, unit=" texts", disable=is_typed or None, leave=False)
+    with open_output(arguments.output) as output, bar as rows:
         if texts.columns:
             output.write(f"{texts.mark}{texts.to_line(texts.columns, dict(zip(names, names, strict=True)))}\n")
-        for window in windows(texts.rows, 1 if is_typed else WINDOW * arguments.batch_size):
-            answers = ask([text for text, _ in window])
-            for (_, row), answer in zip(window, answers, strict=True):
+        for window in windows(rows, 1 if is_typed else WINDOW * arguments.batch_size):
+            for (_, row), answer in zip(window, ask([text for text, _ in window]), strict=True):
                 columns = dict.fromkeys(names) if answer is None else columns_of(answer)
                 output.write(f"{texts.to_line(row, columns)}\n")
                 texts_read, blank = texts_read + 1, blank + (answer is None)
             output.flush()
-            bar.update(len(window))
     if arguments.output is not None:
         print(f"{arguments.output}: {texts_read:,} texts{f', {blank:,} of them blank' if blank else ''}")
     if model.number_cut:

@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from logging import basicConfig
 from pathlib import Path
 from typing import Any, TextIO
@@ -35,14 +35,21 @@ USER_ERRORS = (
     ImportError,  # an extra that is not installed
 )
 METAVARS = {int: "N", float: "X", str: "TEXT", JsonMapping: "JSON"}
-# The settings in each section of a training command's help; those of training are the others.
+# What a training command's help shows of transformers' settings.
+OF_TRAINER = {
+    "output_dir": "The folder for the result; it must be empty. By default runs/RECIPE.",
+    "resume_from_checkpoint": "A checkpoint to go on from; `auto`: the folder's last whole one, or a new run if there "
+    "is none.",
+}
+# The sections of that help, with their settings.
 SECTIONS = {
     "data": "data texts source_column target_column text_column label_column problem_type train_prefix "
     "validation_prefix test_prefix validation_fraction validation split_seed max_length encoding dataset_config_name "
     "robustness",
     "model": "model preset config tokenizer tokenizer_model vocab_size vocabularies target_vocab_size lowercase "
     "attn_implementation",
-    "training": "",
+    "training": "precision mask_rate mean_span_length class_weights augment calibrate baseline "
+    "early_stopping_patience max_tokens max_sentences average_last length_penalty",
     "output": "output_dir weights_dtype license dry_run resume_from_checkpoint",
 }
 
@@ -57,66 +64,46 @@ class CommandLine(SettingsParser):
         usage: str | None = "%(prog)s [RECIPE] [--name value ...]",
     ):
         summary, _, examples = description.strip().partition("\n\n")
-        super().__init__(
-            groups,
-            usage=usage,
-            description=summary,
-            epilog=examples,
-            formatter_class=functools.partial(argparse.RawDescriptionHelpFormatter, max_help_position=36),
-        )
-        training = list(filter(is_training, groups))
-        of_transformers = {setting.name for group in training for setting in fields(group)}
-        defaults = {one.name: one.default for group in groups for one in fields(group) if one.default is not MISSING}
+        formatter = functools.partial(argparse.RawDescriptionHelpFormatter, max_help_position=36)
+        super().__init__(groups, usage=usage, description=summary, epilog=examples, formatter_class=formatter)
+        of_transformers = {setting.name for group in filter(is_training, groups) for setting in fields(group)}
         for action in self._actions[1:]:  # the first is --help
-            if action.dest in of_transformers or action.option_strings[0].startswith("--no_"):
+            default = self.defaults[action.dest]
+            if action.dest in of_transformers:
+                action.help = OF_TRAINER.get(action.dest, argparse.SUPPRESS)
+            elif action.option_strings[0].startswith("--no_"):
                 action.help = argparse.SUPPRESS
-            elif defaults.get(action.dest) is not None:
-                action.help += f" (default: {defaults[action.dest]})".replace("%", "%%")
+            elif default not in (None, "", [], {}):
+                action.help += f" (default: {default})".replace("%", "%%")
             if action.dest in self.required:
                 action.help += " (required)"
             if action.choices is None and action.nargs != 0:
                 action.metavar = METAVARS.get(action.type, "true|false")
         shown = self._optionals._group_actions
         shown[1:] = sorted(shown[1:], key=lambda action: action.dest not in self.required)
-        if training:
-            self.flags["output_dir"].help = "The folder for the result; it must be empty. By default runs/RECIPE."
-            resume = "A checkpoint to go on from; `auto`: the folder's last whole one, or a new run if there is none."
-            self.flags["resume_from_checkpoint"].help = resume
+        if of_transformers:
+            too = "Every field of transformers' TrainingArguments is a setting, too, such as --num_train_epochs."
             recipes = [f"  {name:25} {made}" for name, made in recipes_of(self.prog.split()[-1]).items()]
-            self.description = "\n".join(
-                [
-                    summary,
-                    "Every field of transformers' TrainingArguments is a setting, too, such as --num_train_epochs.",
-                    *(["", "recipes:", *recipes] if recipes else []),
-                ]
-            )
-            sections = {name: title for title, names in SECTIONS.items() for name in names.split()}
-            groups_of = {title: self.add_argument_group(title)._group_actions for title in SECTIONS}
-            order = [*sections]
-            for action in sorted(shown[1:], key=lambda action: action.dest in order and order.index(action.dest)):
-                groups_of[sections.get(action.dest, "training")].append(action)
-            del shown[1:]
-
-    def take_nulls(self, words: list[str]) -> dict[str, None]:
-        """Remove each `--name null` from the words, which unsets a recipe's setting; return their names as None."""
-        taken = {}
-        for place in reversed(range(len(words))):
-            name, equals, value = words[place].removeprefix("--").partition("=")
-            if name in self.optional and (value == "null" if equals else words[place + 1 : place + 2] == ["null"]):
-                del words[place : place + 2 - len(equals)]
-                taken[name] = None
-        return taken
+            self.description = "\n".join([summary, too, *(["", "recipes:", *recipes] if recipes else [])])
+            for title, names in SECTIONS.items():
+                section = [self.flags[name] for name in names.split() if name in self.flags]
+                self.add_argument_group(title)._group_actions.extend(section)
+                shown[:] = [action for action in shown if action not in section]
 
 
 def read_command_line(
     groups: Sequence[type], description: str, argv: Sequence[str] | None = None
 ) -> tuple[str | None, dict[str, Any]]:
-    """Return the command line's recipe, None if it names none, and the settings of its flags."""
+    """Return the command line's recipe, None if it names none, and the settings of its flags.
+
+    `--name=null` unsets a setting of the recipe.
+    """
     words = list(sys.argv[1:] if argv is None else map(str, argv))
     parser = CommandLine(groups, description)
     recipe = words.pop(0) if words and not words[0].startswith("-") else None
-    unset = parser.take_nulls(words)
-    return recipe, {**vars(parser.parse_args(words)), **unset}
+    unset = {f"--{name}=null": name for name in parser.optional}
+    settings = vars(parser.parse_args([word for word in words if word not in unset]))
+    return recipe, settings | {unset[word]: None for word in words if word in unset}
 
 
 def parse_arguments(

@@ -23,7 +23,6 @@ from transformers.hf_argparser import HfArg
 
 from ..errors import DataError
 from ..inference import Classifier
-from ..settings.groups import check_at_least
 from ..tasks import MULTI, REGRESSION
 from .answering import Answer, LinesArguments, answer_texts, as_text, open_texts
 from .arguments import parse_arguments
@@ -32,14 +31,13 @@ from .arguments import parse_arguments
 @dataclass
 class PredictArguments(LinesArguments):
     threshold: float | None = HfArg(
-        default=None, help="A probability below which a text gets no label; of several labels, in place of 1/2."
+        default=None, help="The probability that a label needs, at least; of several labels, by default above 1/2."
     )
-    top_k: int = HfArg(default=1, help="Labels of a text, the most probable first.")
+    top_k: int = HfArg(default=0, help="So many labels of each text, the most probable first; by default its answer.")
 
     def __post_init__(self):
         super().__post_init__()
-        check_at_least(1, self, "top_k")
-        if self.threshold is not None and self.top_k > 1:
+        if self.threshold is not None and self.top_k:
             raise DataError("--threshold leaves texts without a label, --top_k ranks all labels: give one of them")
 
 
@@ -48,25 +46,20 @@ def main(argv: list[str] | None = None) -> None:
     texts = open_texts(arguments, repeats_text=True)
     options = {name: getattr(arguments, name) for name in ("dtype", "batch_size", "threshold")}
     classify = Classifier(arguments.model, **options)
-    if classify.problem_type == REGRESSION and arguments.top_k > 1:
-        raise DataError(f"--top_k: {arguments.model} predicts numbers, not labels")
     columns = partial(columns_of, classify, arguments)
     answer_texts(arguments, texts, classify, [*columns(np.zeros(len(classify.labels)))], classify.rows, columns)
 
 
 def columns_of(classify: Classifier, arguments: PredictArguments, row: np.ndarray) -> dict[str, Answer]:
     """Return the columns, by name, of the answer to a text with these probabilities, (labels,)."""
-    answer, ranked = classify.answer(row), classify.answer(row, arguments.top_k)
+    answer = classify.answer(row, arguments.top_k)
     if classify.problem_type == REGRESSION:
-        return {"predicted": round(answer["score"], 4)}
-    if classify.problem_type == MULTI and arguments.top_k > 1:
-        answer = ranked[0]
-    columns: dict[str, Answer]
-    if isinstance(answer, list):
-        columns = {"predicted": "|".join(one["label"] for one in answer)}
-        columns["probability"] = "|".join(as_text(one["score"]) for one in answer)
-    else:
-        columns = {"predicted": answer["label"], "probability": round(answer["score"], 4)}
-    for rank, one in enumerate(ranked[1:], start=2):
-        columns |= {f"predicted {rank}": one["label"], f"probability {rank}": round(one["score"], 4)}
+        return {"predicted": round(float(row[0]), 4)}
+    if classify.problem_type == MULTI and not arguments.top_k:
+        probabilities = "|".join(as_text(one["score"]) for one in answer)
+        return {"predicted": "|".join(one["label"] for one in answer), "probability": probabilities}
+    columns: dict[str, Answer] = {}
+    for rank, one in enumerate(answer if arguments.top_k else [answer], start=1):
+        number = f" {rank}" if rank > 1 else ""
+        columns |= {f"predicted{number}": one["label"], f"probability{number}": round(one["score"], 4)}
     return columns

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import DataError
 from ..tasks import MULTI, REGRESSION, SINGLE
-from .loaded import LoadedModel, check_finite
+from .loaded import LoadedModel, check_count, check_finite
 
 
 # As in transformers' pipeline: {"label": str, "score": float}.
@@ -22,13 +22,13 @@ class Classifier(LoadedModel):
         classify(["정말 재미있다", "지루했다"])  # [{"label": "positive", "score": 0.99}, ...]
 
     Args:
-        model: A classifier's folder or Hub name, an exported folder, an engine, or a loaded model.
+        model: A classifier's folder or Hub name, an exported folder, or a loaded model.
         tokenizer: The model's tokenizer; by default that of the folder. Longer texts than it allows are truncated.
         batch_size: Maximum number of texts in one pass through the model.
         dtype: The precision of torch, "float32", "bfloat16" or "auto"; an export has its own.
         num_threads: Processor threads of an export's engine; by default `OMP_NUM_THREADS`, or one for each core.
-        threshold: A probability below which the label is empty, with the probability as it is; of a model with several
-            labels a text, in place of 1/2.
+        threshold: The probability that a label needs, at least. A text without such a label has an empty one, with
+            the probability as it is; of a model with several labels a text, an empty list.
 
     Attributes:
         labels: The names of the labels, by number.
@@ -62,20 +62,21 @@ class Classifier(LoadedModel):
         Args:
             texts: The texts.
             top_k: As in pipeline: a list of so many labels, the most probable first, whatever the threshold; None for
-                all of them; 0 for the answer alone.
+                all of them; 0, not below, for the answer alone.
 
         Yields:
             The most probable label of a text with its probability, as `{"label": "positive", "score": 0.99}`; of a
-            model with several labels a text, a list of those above 1/2; of one with numbers, the value as the score.
-            A blank text, None and NaN have no answer: None.
+            model with several labels a text, a list of those above 1/2, or from the threshold on; of one with numbers,
+            the value as the score. A blank text, None and NaN have no answer: None.
 
         Raises:
-            DataError: the model computes NaN or infinity.
+            DataError: `top_k` is below 0, or the model computes NaN or infinity.
         """
         return (None if row is None else self.answer(row, top_k) for row in self.rows(texts))
 
     def answer(self, row: np.ndarray, top_k: int | None = 0) -> Any:
         """Return what `stream` yields for a text with these probabilities, (labels,)."""
+        check_count("top_k", top_k, minimum=0)
         if top_k != 0:
             return [self._named(row, place) for place in (-row).argsort(kind="stable")[:top_k]]
         if self.problem_type == SINGLE:
@@ -84,8 +85,8 @@ class Classifier(LoadedModel):
                 best["label"] = ""
             return best
         if self.problem_type == MULTI:
-            threshold = 0.5 if self.threshold is None else self.threshold
-            return [self._named(row, place) for place in (row > threshold).nonzero()[0]]
+            chosen = row > 0.5 if self.threshold is None else row >= self.threshold
+            return [self._named(row, place) for place in chosen.nonzero()[0]]
         values = [self._named(row, place) for place in range(len(row))]
         return values[0] if len(values) == 1 else values
 

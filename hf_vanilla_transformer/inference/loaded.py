@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import DataError
 from ..tasks import TASKS
 from .batches import windows
-from .engine import Engine, load_engine, read_export
+from .engine import load_engine, read_export
 from .tokenization import ExportedTokenizer, TextTokenizer, TransformersTokenizer
 
 
@@ -23,7 +23,7 @@ class LoadedModel:
     """A model with its tokenizer. Threads can share it; it is pickled by the name of its folder, and loaded there.
 
     Attributes:
-        engine: What computes.
+        engine: What computes, an `Engine`.
         tokenizer: Of the texts.
         batch_size: Maximum number of texts in one pass through the model.
         max_length: The number of tokens to which texts are cut.
@@ -50,8 +50,6 @@ class LoadedModel:
         if isinstance(model, str | os.PathLike):
             folder = os.path.abspath(model) if os.path.isdir(model) else os.fspath(model)
             self.engine = load_engine(folder, dtype, num_threads)
-        elif isinstance(model, Engine):
-            self.engine = model
         else:
             from .torch_engine import TorchEngine
 
@@ -91,10 +89,10 @@ def is_blank(text: Any) -> bool:
     return not text.strip() if isinstance(text, str) else text is None or str(text) in ("nan", "<NA>")
 
 
-def check_count(name: str, value: Any) -> None:
-    """Raise a `DataError` if an argument is neither None nor a whole number from 1 on."""
-    if value is not None and (not isinstance(value, int) or value < 1):
-        raise DataError(f"{name}: a whole number, at least 1, not {value!r}")
+def check_count(name: str, value: Any, minimum: int = 1) -> None:
+    """Raise a `DataError` if an argument is neither None nor a whole number from `minimum` on."""
+    if value is not None and (not isinstance(value, int) or value < minimum):
+        raise DataError(f"{name}: a whole number, at least {minimum}, not {value!r}")
 
 
 def check_finite(logits: np.ndarray) -> None:

@@ -22,7 +22,7 @@ class Translator(LoadedModel):
         translate(["Zwei Hunde spielen im Schnee."])  # ["Two dogs play in the snow."]
 
     Args:
-        model: A translator's folder or Hub name, an exported folder, an engine, or a loaded model.
+        model: A translator's folder or Hub name, an exported folder, or a loaded model.
         tokenizer: The source tokenizer; by default that of the folder.
         target_tokenizer: The target tokenizer where the target has its own vocabulary; by default that of the folder.
         num_beams: Beams of the search; 1 is greedy; by default as many as the model's `generate` has.

@@ -56,6 +56,8 @@ class SettingsParser(HfArgumentParser):
     def __init__(self, groups: Sequence[type], **options: Any):
         # Two kinds of data have settings of the same name: the last one's help counts.
         super().__init__(groups, allow_abbrev=False, conflict_handler="resolve", **options)
+        self.flags = {action.dest: action for action in reversed(self._actions)}  # --no_x comes after --x
+        self.defaults = {name: flag.default for name, flag in self.flags.items()}
         self.required = [action.dest for action in self._actions if action.required]
         hints = {name: hint for group in groups for name, hint in get_type_hints(group).items()}
         self.texts = {name for name, hint in hints.items() if hint in (str, str | None)}
@@ -64,7 +66,6 @@ class SettingsParser(HfArgumentParser):
             if action.dest != "help":
                 action.default, action.required = argparse.SUPPRESS, False
                 action.option_strings = action.option_strings[:1]
-        self.flags = {action.dest: action for action in reversed(self._actions)}  # --no_x comes after --x
 
     def error(self, message: str):
         raise DataError(message)

@@ -49,6 +49,19 @@ def test_prediction_refuses_with_one_line(refused, faults, trained, arguments, m
     assert message in refused("predict", "--model", trained, *arguments)
 
 
-def test_a_threshold_does_not_go_with_ranked_labels(refused, tiny_models):
-    said = refused("predict", "--model", tiny_models["classification"], "--threshold", "0.9", "--top_k", "2")
+def test_ranked_labels_are_columns(succeed, refused, trained, here):
+    flags = ["--model", trained, "--top_k", "2"]
+    ranked = succeed("predict", *flags, stdin="\n".join(REVIEWS)).splitlines()
+    answers = succeed("predict", "--model", trained, stdin="\n".join(REVIEWS)).splitlines()
+    for line, answer in zip(ranked, answers, strict=True):
+        label, probability, other, rest, text = line.split("\t")
+        assert [label, probability, text] == answer.split("\t")
+        if label:
+            assert {label, other} == {"negative", "positive"}
+            assert float(probability) + float(rest) == pytest.approx(1, abs=2e-4)
+    (here / "a.csv").write_text("text\n\n가\n")
+    header = succeed("predict", *flags, "--file", "a.csv").splitlines()[0]
+    assert header == "text,predicted,probability,predicted 2,probability 2"
+    said = refused("predict", *flags, "--threshold", "0.9")
     assert "--threshold" in said and "--top_k" in said
+    assert "top_k: a whole number" in refused("predict", "--model", trained, "--top_k", "-1")

@@ -28,7 +28,7 @@ from hf_vanilla_transformer.inference import load_engine
 from hf_vanilla_transformer.inference.folder import load_tokenizer
 from hf_vanilla_transformer.inference.loaded import WINDOW
 from hf_vanilla_transformer.inference.tokenization import ExportedTokenizer, TransformersTokenizer
-from hf_vanilla_transformer.tasks import MULTI, REGRESSION
+from hf_vanilla_transformer.tasks import MULTI, REGRESSION, SINGLE
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
@@ -58,18 +58,17 @@ def translator(tmp_path_factory):
     return str(folder)
 
 
-def test_a_classifier_is_a_folder_an_engine_or_a_model(classifier):
+def test_a_classifier_is_a_folder_or_a_model(classifier):
     classify = Classifier(classifier)
     probabilities = classify.probabilities(TEXTS)
     assert probabilities.shape == (5, 3) and probabilities.dtype == np.float32
     assert classify.labels == ["LABEL_0", "LABEL_1", "LABEL_2"]
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-6)
-    engine, tokenizer = load_engine(classifier), load_tokenizer(classifier)
-    for model in (engine, engine.model):
-        again = Classifier(model, tokenizer, batch_size=2).probabilities(TEXTS)
-        np.testing.assert_allclose(again, probabilities, atol=1e-6)
-    batch = tokenizer(TEXTS[2:3], return_tensors="pt").to(engine.model.device)
-    torch.testing.assert_close(engine.model(**batch).logits.softmax(-1).cpu(), torch.from_numpy(probabilities[2:3]))
+    model, tokenizer = load_engine(classifier).model, load_tokenizer(classifier)
+    again = Classifier(model, tokenizer, batch_size=2).probabilities(TEXTS)
+    np.testing.assert_allclose(again, probabilities, atol=1e-6)
+    batch = tokenizer(TEXTS[2:3], return_tensors="pt").to(model.device)
+    torch.testing.assert_close(model(**batch).logits.softmax(-1).cpu(), torch.from_numpy(probabilities[2:3]))
     assert classify.probabilities([]).shape == (0, 3) and classify([]) == []
 
 
@@ -93,6 +92,22 @@ def test_answers_are_those_of_transformers_pipeline(kind, tmp_path):
     assert len({str(answer) for answer in answers}) > 2
 
 
+def test_a_label_needs_the_threshold_at_least(classifier):
+    """Whether a text has one label or several; without a threshold, of several labels those above 1/2."""
+    row, classify = np.float32([0.25, 0.5, 0.75]), Classifier(classifier, threshold=0.75)
+    for threshold, single, several in (
+        *((0.75, "LABEL_2", ["LABEL_2"]), (0.7501, "", []), (0.25, "LABEL_2", classify.labels)),
+        *((None, "LABEL_2", ["LABEL_2"]), (0.5, "LABEL_2", ["LABEL_1", "LABEL_2"])),
+    ):
+        classify.threshold, classify.problem_type = threshold, SINGLE
+        assert classify.answer(row) == {"label": single, "score": 0.75}
+        classify.problem_type = MULTI
+        assert [one["label"] for one in classify.answer(row)] == several
+        assert [one["score"] for one in classify.answer(row, top_k=2)] == [0.75, 0.5]
+    with pytest.raises(DataError, match="top_k: a whole number, at least 0, not -1"):
+        classify("가", top_k=-1)
+
+
 def test_a_blank_text_has_no_answer(classifier, translator):
     missing = ["", " \n", None, np.nan, *pd.array(["가", None], dtype="string")[1:]]
     texts = [*missing, "가 나", *missing, "다"]
@@ -107,10 +122,10 @@ def test_a_blank_text_has_no_answer(classifier, translator):
 
 def test_weights_that_are_not_finite_are_one_line(classifier, translator):
     for folder, load in ((classifier, Classifier), (translator, Translator)):
-        engine, tokenizer = load_engine(folder), load_tokenizer(folder)
-        next(engine.model.parameters()).data.fill_(np.nan)
+        damaged, tokenizer = load_engine(folder).model, load_tokenizer(folder)
+        next(damaged.parameters()).data.fill_(np.nan)
         options = {"return_scores": True} if load is Translator else {}
-        model = load(engine, tokenizer, *[tokenizer] * (load is Translator))
+        model = load(damaged, tokenizer, *[tokenizer] * (load is Translator))
         with pytest.raises(DataError, match="^the model computes NaN or infinity: "):
             model("가 나 다", **options)
 
@@ -138,8 +153,8 @@ def test_threads_share_a_tokenizer_with_other_settings(classifier, translator):
     """Long texts are cut to two lengths at once."""
     long = ["가 " * 60]
     tokenizer = load_tokenizer(classifier)
-    translate = Translator(load_engine(translator), tokenizer, tokenizer, max_new_tokens=2)
-    classify = Classifier(load_engine(classifier), tokenizer)
+    translate = Translator(load_engine(translator).model, tokenizer, tokenizer, max_new_tokens=2)
+    classify = Classifier(load_engine(classifier).model, tokenizer)
     expected = translate(long), classify.probabilities(long)
 
     def ask(number: int) -> bool:
@@ -162,18 +177,17 @@ def test_they_are_pickled_by_their_folder(classifier, translator, monkeypatch):
     monkeypatch.chdir("/")
     assert pickle.loads(relative)(TEXTS) == classify(TEXTS) and len(relative) < 1000
     with pytest.raises(TypeError, match="pickled by its folder"):
-        pickle.dumps(Classifier(load_engine(classifier), load_tokenizer(classifier)))
+        pickle.dumps(Classifier(load_engine(classifier).model, load_tokenizer(classifier)))
 
 
-def test_a_translator_is_a_folder_an_engine_or_a_model(translator):
+def test_a_translator_is_a_folder_or_a_model(translator):
     options = {"num_beams": 2, "max_new_tokens": 5}
     translations = Translator(translator, **options)(TEXTS)
     assert translations[1] == "" and len(set(translations)) > 2
-    engine, tokenizer = load_engine(translator), load_tokenizer(translator)
-    for model in (engine, engine.model):
-        assert Translator(model, tokenizer, tokenizer, batch_size=2, **options)(TEXTS) == translations
+    model, tokenizer = load_engine(translator).model, load_tokenizer(translator)
+    assert Translator(model, tokenizer, tokenizer, batch_size=2, **options)(TEXTS) == translations
     with pytest.raises(ValueError, match="needs its target_tokenizer"):
-        Translator(engine, tokenizer)
+        Translator(model, tokenizer)
     assert Translator(translator, **options)(TEXTS[0]) == translations[:1]
 
 
@@ -245,9 +259,9 @@ def test_what_cannot_be_answered_is_refused(classifier, translator):
     with pytest.raises(ValueError, match="not a translator but a VanillaTransformerForSequenceClassification"):
         Translator(classifier)
     with pytest.raises(ValueError, match="not a classifier but a VanillaTransformerForConditionalGeneration"):
-        Classifier(load_engine(translator), load_tokenizer(translator))
+        Classifier(load_engine(translator).model, load_tokenizer(translator))
     with pytest.raises(ValueError, match="a loaded classifier needs its tokenizer"):
-        Classifier(load_engine(classifier))
+        Classifier(load_engine(classifier).model)
     for name, value in (("batch_size", 0), ("num_beams", 2.5), ("max_new_tokens", "4")):
         with pytest.raises(DataError, match=f"^{name}: a whole number"):
             Translator(translator, **{name: value})
