@@ -266,6 +266,11 @@ def test_generate_stops_at_a_string_that_its_tokenizer_reads(search):
 # What `generate` hands to a forward, by what it is asked for.
 HANDED = {
     "an assistant": lambda model: {"input_ids": IDS[:1], "assistant_model": copy.deepcopy(model)},
+    "an assistant that beams do not ask": lambda model: {
+        "input_ids": IDS[:1],
+        "assistant_model": copy.deepcopy(model),
+        "num_beams": 2,
+    },
     "embeddings": lambda model: {"inputs_embeds": model.get_input_embeddings()(IDS[:1])},
     "the encoder's outputs": lambda model: {"encoder_outputs": model.get_encoder()(IDS[:1])},
     "a begun translation": lambda model: {
@@ -289,8 +294,9 @@ HANDED = {
 def test_generate_gives_the_same_ids_whatever_it_hands_to_the_forward(asked):
     model = VanillaTransformerForConditionalGeneration(tiny_config()).eval()
     options = {"max_new_tokens": 6, "return_dict_in_generate": True}
-    expected = model.generate(IDS[:1], **options).sequences
-    assert torch.equal(model.generate(**HANDED[asked](model), **options).sequences, expected)
+    handed = HANDED[asked](model)
+    expected = model.generate(IDS[:1], num_beams=handed.get("num_beams", 1), **options).sequences
+    assert torch.equal(model.generate(**handed, **options).sequences, expected)
 
 
 @pytest.mark.parametrize("model_class", [VanillaTransformerEncoderModel, *AUTO_CLASSES])

@@ -29,7 +29,6 @@ from .engine import TARGET_TOKENIZER, read_export
 Model = TypeVar("Model", bound=PreTrainedModel)
 # Of source and target; the same one twice where there is one vocabulary.
 Tokenizers = tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]
-MODEL_INPUTS = ["input_ids", "attention_mask"]
 # `from_pretrained` changes functions and torch's default dtype for the whole process while it runs: of two threads
 # that load at once, one gets a model with untied weights.
 ONE_AT_A_TIME = threading.Lock()
@@ -110,10 +109,16 @@ def load_tokenizer(folder: str, subfolder: str = "", vocab_size: int | None = No
     with named_errors(folder, "tokenizer"):
         check_tokenizer_class(folder, subfolder)
     tokenizer = load_from(AutoTokenizer, folder, "tokenizer", subfolder=subfolder)
-    tokenizer.model_input_names = [*MODEL_INPUTS]  # a vocabulary of BERT gives `token_type_ids`, too
+    set_model_inputs(tokenizer)
     if vocab_size is not None and (needed := size_needed(tokenizer)) > vocab_size:
         raise DataError(f"{folder}: the tokenizer has the id {needed - 1}, the model's vocabulary {vocab_size} tokens")
     return tokenizer
+
+
+def set_model_inputs(tokenizer: PreTrainedTokenizerBase) -> None:
+    """Let a tokenizer give the inputs of our models, here and where it is saved: a BERT's gives `token_type_ids`."""
+    tokenizer.model_input_names = ["input_ids", "attention_mask"]
+    tokenizer.init_kwargs = {**tokenizer.init_kwargs, "model_input_names": tokenizer.model_input_names}
 
 
 def check_tokenizer_class(folder: str, subfolder: str) -> None:

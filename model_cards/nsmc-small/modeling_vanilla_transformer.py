@@ -961,13 +961,13 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
         """`shift_tokens_right` for transformers' `DataCollatorForSeq2Seq`: (B, T) to (B, T)."""
         return shift_tokens_right(labels, self.config.pad_token_id, self.config.decoder_start_token_id)
 
-    def prepare_inputs_for_generation(
-        self, *args, decoder_attention_mask: torch.Tensor | None = None, tokenizer: Any = None, **kwargs
-    ):
+    def prepare_inputs_for_generation(self, *args, decoder_attention_mask: torch.Tensor | None = None, **kwargs):
         """Count the positions while the mask is still (B, P + T); for a static cache, transformers makes it 4-D.
 
-        Drop `tokenizer`, which `generate` has read for `stop_strings` and `token_healing`.
+        Drop what `generate` has read itself, such as `tokenizer` for `stop_strings`.
         """
+        for name in ("tokenizer", "assistant_tokenizer", "assistant_model"):
+            kwargs.pop(name, None)
         if decoder_attention_mask is not None and kwargs.get("decoder_position_ids") is None:
             kwargs["decoder_position_ids"] = position_ids_from_mask(decoder_attention_mask)
         return super().prepare_inputs_for_generation(*args, decoder_attention_mask=decoder_attention_mask, **kwargs)

@@ -10,6 +10,7 @@ from shared import LINES, tiny_config
 from transformers import (
     AutoModelForSequenceClassification,
     AutoTokenizer,
+    BertTokenizer,
     Trainer,
     TrainingArguments,
     pipeline,
@@ -90,6 +91,7 @@ def test_weights_that_hold_code_are_one_line(tmp_path):
 
 
 BERT_NAMES = ["input_ids", "token_type_ids", "attention_mask"]
+BERT_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[BOS]", "가", "나", "다"]
 
 
 @pytest.mark.parametrize("names", [BERT_NAMES, [*BERT_NAMES, "special_tokens_mask"], ["input_ids"], BERT_NAMES[:2]])
@@ -102,10 +104,14 @@ def test_a_tokenizer_is_saved_with_the_models_inputs(names, tmp_path):
     assert AutoTokenizer.from_pretrained(tmp_path / "ours")("가 나").keys() == {"input_ids", "attention_mask"}
 
 
-def test_a_pipeline_takes_a_run_with_the_vocabulary_of_a_bert(tmp_path):
+@pytest.mark.parametrize("is_bert", [False, True])
+def test_a_pipeline_takes_a_run_with_the_vocabulary_of_a_bert(is_bert, tmp_path):
     """Given as `tokenizer`, of a model that is trained further, or of the user's own Trainer."""
     tokenizer = train_tokenizer(LINES, vocab_size=29)
     tokenizer.model_input_names = BERT_NAMES
+    if is_bert:  # the names are its class's, and none are saved
+        tokenizer = BertTokenizer(vocab={token: number for number, token in enumerate(BERT_TOKENS)}, bos_token="[BOS]")
+    assert "token_type_ids" in tokenizer("가")
     tokenizer.save_pretrained(tmp_path / "bert")
     rows = Dataset.from_dict({"text": LINES, "label": ["a", "b"] * 30})
     config = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
@@ -118,7 +124,7 @@ def test_a_pipeline_takes_a_run_with_the_vocabulary_of_a_bert(tmp_path):
     tokens = tokenize(load_labelled_text(rows, text_column="text"), tokenizer)["train"]
     callbacks = [RecordCallback("rows")]
     Trainer(model, arguments, train_dataset=tokens, processing_class=tokenizer, callbacks=callbacks).train()
-    assert tokenizer.model_input_names == BERT_NAMES
+    assert tokenizer.model_input_names == BERT_NAMES and "token_type_ids" in tokenizer("가")
     for folder in (further.folder, arguments.output_dir):
         assert pipeline("text-classification", model=folder)("가 나 다")[0]["label"] in ("a", "b")
 
