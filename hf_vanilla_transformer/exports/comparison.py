@@ -20,7 +20,7 @@ TOLERANCE = 1e-5
 INT8_TOLERANCE = 0.25
 # Two tokens whose log-probabilities differ by less may be taken for each other.
 TIE = 2e-5
-# Random texts have many lengths up to this one, and one text has the model's greatest length.
+# Random texts have many lengths up to this one, each twice, and one text has the model's greatest length.
 MAX_TOKENS = 256
 # The longest text that is translated, and the longest translation.
 MAX_GENERATED = 64
@@ -42,7 +42,9 @@ def compare(
             float32.
     """
     config, engines = model.model.config, (model, export)
-    lengths = text_lengths(config.max_position_embeddings)
+    common = min(config.max_position_embeddings, MAX_TOKENS)
+    lengths = sorted([*range(1, min(common, 8)), *range(8, common, 1 + common // 16), common] * 2)
+    lengths.append(config.max_position_embeddings)
     # CTranslate2 takes an end token alone for an empty text.
     special = {model.facts.pad_token_id, model.facts.start_token_id, *model.facts.end_token_ids}
     texts = random_rows(config.vocab_size, special, lengths)
@@ -102,13 +104,6 @@ def is_tie(model: TorchEngine, source: list[int], expected: list[int], actual: l
     place = next((n for n in range(shorter) if expected[n] != actual[n]), shorter)
     one, other = model.log_probabilities([source] * 2, [expected[: place + 1], actual[: place + 1]])
     return abs(float(one[place] - other[place])) < TIE
-
-
-def text_lengths(longest: int) -> list[int]:
-    """Return many lengths up to `MAX_TOKENS`, each twice, and last the greatest."""
-    common = min(longest, MAX_TOKENS)
-    lengths = {common, *range(1, min(common, 8)), *range(8, common, 1 + common // 16)}
-    return [*sorted([*lengths, *lengths]), longest]
 
 
 def random_rows(vocab_size: int, excluded: set[int | None], lengths: list[int]) -> list[list[int]]:

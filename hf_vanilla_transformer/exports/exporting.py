@@ -13,7 +13,7 @@ import jinja2
 from huggingface_hub import ModelCardData
 from transformers import PreTrainedTokenizerBase
 
-from ..errors import DataError, missing_extra
+from ..errors import DataError
 from ..hub.finished_folder import finished_folder
 from ..hub.model_card import load_model_card
 from ..hub.record import CARD_FILE, RECIPE_FILE, describe_environment, recipe_text, record_of, save_json
@@ -61,12 +61,11 @@ def export(model: str | Path, **settings: Any) -> dict[str, Any]:
         if not all(one.is_fast for one in tokenizers):
             raise DataError(f"{arguments.model}: its tokenizer is not a fast one, and other engines read no other")
         # Imported last: name a missing extra only if it would help.
-        try:
-            writer = importlib.import_module(f".{form.writer}", __package__)
-        except ImportError as error:
-            raise ImportError(missing_extra(error) or error) from error
+        writer = importlib.import_module(f".{form.writer}", __package__)
         writer.write(network, tokenizers, folder, arguments.quantize)
-        save_tokenizers(tokenizers, folder)
+        tokenizers[0].save_pretrained(folder)
+        if tokenizers[1] is not tokenizers[0]:
+            tokenizers[1].save_pretrained(folder / TARGET_TOKENIZER)
         if recipe := record_of(arguments.model, RECIPE_FILE):  # `evaluate` reads there which data the model learned
             (folder / RECIPE_FILE).write_text(recipe_text(recipe), encoding="utf-8")
         network = load_model(arguments.model, dtype="float32").eval()  # whatever the writer has done to the other
@@ -83,12 +82,6 @@ def export(model: str | Path, **settings: Any) -> dict[str, Any]:
         f"tokens: {same.replace('_', ' ')} {compared[same]}, greatest difference {compared['greatest_difference']:.1e}"
     )
     return record
-
-
-def save_tokenizers(tokenizers: Tokenizers, folder: Path) -> None:
-    tokenizers[0].save_pretrained(folder)
-    if tokenizers[1] is not tokenizers[0]:
-        tokenizers[1].save_pretrained(folder / TARGET_TOKENIZER)
 
 
 def make_record(arguments: ExportArguments, model: VanillaTransformerPreTrainedModel, task: Task) -> dict[str, Any]:
