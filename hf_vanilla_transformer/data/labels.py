@@ -97,18 +97,15 @@ def read_label(
     if problem_type == MULTI:
         if len({*labels}) < len(labels):
             raise DataError(f"one text has a label twice: {', '.join(labels)}")
-        ids = [label_ids.get(label) for label in labels]
-        return None if None in ids else sorted(ids)
-    if not labels:
-        return None
+        return sorted(label_ids[label] for label in labels)
     if problem_type == SINGLE:
-        return label_ids.get(labels[0])
-    with contextlib.suppress(ValueError):
-        number = float(labels[0])
-        return number if math.isfinite(number) else None
+        return label_ids.get(labels[0]) if labels else None
+    with contextlib.suppress(ValueError, IndexError):
+        if math.isfinite(number := float(labels[0])):
+            return number
     return None
 
 
 def multi_hot(labels: list[list[int]], number: int) -> list[list[float]]:
     """Turn each text's labels into `number` values, 1.0 or 0.0, as the loss of several labels takes them."""
-    return [[float(label in chosen) for label in range(number)] for chosen in map(set, labels)]
+    return [[float(label in chosen) for label in range(number)] for chosen in labels]

@@ -46,12 +46,12 @@ def iterate_lines(file: str | os.PathLike, encoding: str = "utf-8") -> Iterator[
 
 def stream_lines(stream: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[str]:
     """Yield the lines of an open file, as `iterate_lines` does; errors begin with `name`."""
-    for _, line in decode_lines(stream, name, encoding):
+    for line in decode_lines(stream, name, encoding):
         yield line.removesuffix("\n").removesuffix("\r")
 
 
-def decode_lines(stream: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
-    """Yield the number of each line of an open file, from 1, and the line with its end; errors begin with `name`."""
+def decode_lines(stream: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[str]:
+    """Yield the lines of an open file with their ends; errors begin with `name`."""
     number = 0
     try:
         codec = codecs.lookup(encoding).name
@@ -60,7 +60,7 @@ def decode_lines(stream: BinaryIO, name: str, encoding: str = "utf-8") -> Iterat
         lines: Any = gzip.GzipFile(fileobj=stream) if name.lower().endswith(".gz") else stream
         for number, line in enumerate(lines, start=1):
             text = line.decode(codec)
-            yield number, text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
+            yield text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
     except UnicodeDecodeError as error:
         problem = f"byte {error.start + 1} is not {encoding.upper()} ({error.reason})"
         remedy = "name the encoding, such as cp949 (Korean) or cp1252 (Western); save UTF-16 as UTF-8"
@@ -97,8 +97,11 @@ def iterate_rows(file: str | os.PathLike, encoding: str = "utf-8", quotings: int
     """
     name, width, is_csv = os.fspath(file), 0, ending_of(file) == ".csv"
     with open(file, "rb") as stream:
-        lines = decode_lines(stream, name, encoding)
-        for line, fields in _comma_separated(lines, name) if is_csv else _tab_separated(lines, quotings):
+        if is_csv:
+            rows = _comma_separated(decode_lines(stream, name, encoding), name)
+        else:
+            rows = _tab_separated(stream_lines(stream, name, encoding), quotings)
+        for line, fields in rows:
             width = width or len(fields)
             if len(fields) != width:
                 quotes = " (a text with a comma needs quotes)" if is_csv and len(fields) > width else ""
@@ -137,8 +140,8 @@ def find_columns(name: str, columns: Sequence[str], wanted: Mapping[str, str | N
     return places
 
 
-def _comma_separated(lines: Iterator[tuple[int, str]], name: str) -> Iterator[tuple[int, list[str]]]:
-    reader, line = csv.reader((text for _, text in lines), strict=True), 1
+def _comma_separated(lines: Iterator[str], name: str) -> Iterator[tuple[int, list[str]]]:
+    reader, line = csv.reader(lines, strict=True), 1
     try:
         for fields in reader:
             if fields:
@@ -148,10 +151,10 @@ def _comma_separated(lines: Iterator[tuple[int, str]], name: str) -> Iterator[tu
         raise DataError(f"{name}, line {reader.line_num}: {error}") from error
 
 
-def _tab_separated(lines: Iterator[tuple[int, str]], quotings: int) -> Iterator[tuple[int, list[str]]]:
-    for number, text in lines:
-        if text := text.removesuffix("\n").removesuffix("\r"):
-            fields = text.split("\t")
+def _tab_separated(lines: Iterator[str], quotings: int) -> Iterator[tuple[int, list[str]]]:
+    for number, line in enumerate(lines, start=1):
+        if line:
+            fields = line.split("\t")
             for _ in range(quotings):
                 fields = [_unquote(field) for field in fields]
             yield number, fields

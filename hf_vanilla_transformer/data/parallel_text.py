@@ -64,9 +64,14 @@ def load_parallel_text(
         data = read_tables(source, columns, None, encoding, config_name)
         for column in columns:
             check_type(name, data, column, "(large_)?string", "no texts")
+
+    def strip(*sides: str | None) -> list[str] | None:
+        stripped = [(side or "").strip() for side in sides]
+        return stripped if all(stripped) else None
+
     for split, pairs in data.items():
-        training = split == "train" and (cut or len(data) > 1)
-        data[split] = _keep_pairs(pairs, f"{name}, split {split}", training)
+        is_error = split != "train" or not (cut or len(data) > 1)
+        data[split] = convert_rows(pairs, f"{name}, split {split}", [*_PAIR], strip, _PAIR, "an empty side", is_error)
     return complete_splits(data, name, validation_fraction, seed) if cut else data
 
 
@@ -113,13 +118,3 @@ def _align(files: list[Path], encoding: str) -> Dataset:
     sides = [read_texts([file], encoding).rename_column("text", side) for file, side in named]
     with data_errors(f"{files[0]} and {files[1].name}"):  # if one has more lines
         return concatenate_datasets(sides, axis=1)
-
-
-def _keep_pairs(pairs: Dataset, name: str, training: bool) -> Dataset:
-    """Strip the sentences, and drop training pairs with an empty side."""
-
-    def convert(*sides: str | None) -> list[str] | None:
-        stripped = [(side or "").strip() for side in sides]
-        return stripped if all(stripped) else None
-
-    return convert_rows(pairs, name, [*_PAIR], convert, _PAIR, "an empty side", is_error=not training)

@@ -18,7 +18,7 @@ from ..hub.finished_folder import finished_folder
 from ..hub.model_card import load_model_card
 from ..hub.record import CARD_FILE, RECIPE_FILE, describe_environment, recipe_text, record_of, save_json
 from ..inference.engine import EXPORT_FILE, TARGET_TOKENIZER, ModelFacts, load_engine
-from ..inference.folder import Tokenizers, load_model, load_tokenizers, task_of_folder
+from ..inference.folder import load_model, load_tokenizers, task_of_folder
 from ..inference.torch_engine import TorchEngine
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 from ..settings.groups import ExportArguments
