@@ -266,8 +266,8 @@ with contextlib.chdir(WORK), contextlib.redirect_stdout(io.StringIO()) as printe
 print(re.sub(r"(?m)^ *[\d,]+ +", "", printed.getvalue()))  # 크기는 빼고 봅니다
 
 # %% [markdown]
-# 올라갈 파일의 목록입니다. `stays here`는 올라가지 않는 폴더이고, `a text of the data`는 그 파일에 학습 데이터의 글이
-# 예로 들어 있다는 알림입니다. 내 데이터라면 공개해도 되는 글인지 확인하세요.
+# 올라갈 파일의 목록입니다. `a text of the data`는 그 파일에 학습 데이터의 글이 예로 들어 있다는 알림입니다.
+# 내 데이터라면 공개해도 되는 글인지 확인하세요.
 # 체크포인트와 옵티마이저의 상태는 올라가지 않습니다. 실제로 올리려면 `hf auth login`으로 한 번 로그인한 뒤
 # `--dry_run`을 빼면 됩니다. 그러면 누구나 `from_pretrained("USER/NAME", trust_remote_code=True)`로 불러올 수 있습니다.
 # 파이썬에서는 `hf_vanilla_transformer.hub.upload("runs/quickstart", "USER/NAME")`이 같은 일을 합니다.

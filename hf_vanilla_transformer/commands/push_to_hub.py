@@ -5,15 +5,15 @@
     vanilla-transformer push-to-hub runs/nsmc --repo_id USER/NAME
 
 Log in first with `hf auth login`, or set HF_TOKEN. The command sends the files that a run or an export writes, and no
-others. --dry_run sends nothing: it checks the folder and lists what would be sent, what stays, and the texts of your
-data that the card shows. The same command completes an interrupted upload.
+others. --dry_run sends nothing: it checks the folder and lists what would be sent, and the texts of your data that the
+card shows. The same command completes an interrupted upload.
 """
 
 import argparse
 from pathlib import Path
 
 from ..hub.record import example_texts
-from ..hub.upload import files_left_out, repository_files, upload
+from ..hub.upload import repository_files, upload
 from .arguments import CommandLine
 
 
@@ -28,13 +28,11 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
 
 
 def print_files(folder: Path, repo_id: str) -> None:
-    """Print what would be uploaded, what would not, and the texts of the data among it."""
+    """Print what would be uploaded, and the texts of the data among it."""
     files = repository_files(folder)
     sizes = {file: (folder / file).stat().st_size for file in files if (folder / file).is_file()}
     for file in files:
         print(f"{sizes.get(file, 0):>13,}  {file.as_posix()}{'' if file in sizes else ' (made from the record)'}")
-    for name in files_left_out(folder, files):
-        print(f"{'stays here':>13}  {name}")
     for text in example_texts(str(folder)):
         print(f"README.md, run.json: a text of the data, {text!r}; to keep it private, write another in both")
     total = sum(sizes.values())

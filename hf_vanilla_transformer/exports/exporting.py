@@ -9,13 +9,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import jinja2
 from huggingface_hub import ModelCardData
 from transformers import PreTrainedTokenizerBase
 
 from ..errors import DataError
 from ..hub.finished_folder import finished_folder
-from ..hub.model_card import load_model_card
+from ..hub.model_card import card_template, load_model_card
 from ..hub.record import CARD_FILE, RECIPE_FILE, describe_environment, recipe_text, record_of, save_json
 from ..inference.engine import EXPORT_FILE, TARGET_TOKENIZER, ModelFacts, load_engine
 from ..inference.folder import load_model, load_tokenizers, task_of_folder
@@ -26,9 +25,6 @@ from ..settings.reading import read_settings
 from ..settings.recipes import without_folders
 from ..tasks import CLASSIFICATION, EXAMPLES, FORMATS, TASKS, Task
 from .comparison import compare
-
-
-TEMPLATES = jinja2.FileSystemLoader(Path(__file__).parent)
 
 
 def export(model: str | Path, **settings: Any) -> dict[str, Any]:
@@ -117,8 +113,7 @@ def save_card(folder: Path, record: dict[str, Any], tokenizer: PreTrainedTokeniz
         library_name=record["format"],
         tags=["vanilla-transformer", *filter(None, [record["quantize"]])],
     )
-    environment = jinja2.Environment(loader=TEMPLATES, trim_blocks=True, lstrip_blocks=True)
-    text = environment.get_template("card.md.jinja").render(
+    text = card_template(__file__).render(
         **record | {"task": task},
         card_data=head.to_yaml(),
         facts=facts,

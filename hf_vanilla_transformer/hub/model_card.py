@@ -21,9 +21,6 @@ from .data_source import KNOWN_DATA, data_source
 from .record import CARD_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, example_texts, read_file, save_json
 
 
-TEMPLATE = Path(__file__).with_name("card.md.jinja")
-
-
 class RunRecord:
     """The files of a run's record, and what a card reads from several of them.
 
@@ -35,7 +32,15 @@ class RunRecord:
         self.folder = folder
         files = ("config.json", METRICS_FILE, RECIPE_FILE, RUN_FILE)
         self.config, self.metrics, self.recipe, self.run = (read_file(folder / file) for file in files)
-        self.task = task_of_run(self.config, self.recipe, self.run)
+        architecture = self.config["architectures"][0]
+        if architecture == CLASSIFICATION.model_class:
+            self.task = CLASSIFICATION
+        elif architecture != TRANSLATION.model_class:
+            raise DataError(f"no model card can be made of a {architecture}")
+        elif self.run.get("own_trainer"):
+            self.task = GENERATION
+        else:
+            self.task = TRANSLATION if "source_column" in self.recipe else DENOISING
         self.data = data_source(self.run["data"])
         columns = ("source_column", "target_column") if self.task is TRANSLATION else ()
         self.sides = [self.recipe[column].rsplit(".", 1)[-1] for column in columns]  # `translation.ko` is Korean
@@ -63,15 +68,11 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
     labels = config.get("id2label", {}) if task is CLASSIFICATION else {}
     tokenizer_file = folder / "tokenizer_config.json"
     limits = read_file(tokenizer_file) if tokenizer_file.is_file() else {}
-    earlier_data = run.get("parent_model", {}).get("data", [])
-    environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True)
-    environment.filters["markdown"] = markdown
-    text = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
+    text = card_template(__file__).render(
         vars(record),
         card_data=card_data_of(record, name).to_yaml(),
         name=name,
         kind=config.get("problem_type") or SINGLE,
-        known_earlier_data=[source for source in KNOWN_DATA.values() if source.name in earlier_data],
         recipe_text=(folder / RECIPE_FILE).read_text(encoding="utf-8").strip(),
         labels=[markdown(labels[number]) for number in sorted(labels, key=int)],
         examples=examples_of(record),
@@ -86,6 +87,14 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
         figure=f"{{:.{2 if task in (TRANSLATION, DENOISING) else 4}f}}".format,
     )
     return ModelCard(text)
+
+
+def card_template(module: str) -> jinja2.Template:
+    """Load `card.md.jinja` beside a module's file; it finds other templates there."""
+    loader = jinja2.FileSystemLoader(Path(module).parent)
+    environment = jinja2.Environment(loader=loader, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["markdown"] = markdown
+    return environment.get_template("card.md.jinja")
 
 
 def save_model_card(folder: str | Path, name: str | None = None) -> None:
@@ -123,18 +132,6 @@ def rename_model_card(folder: str | Path, name: str) -> None:
 def markdown(text: object) -> str:
     """Escape Markdown in a user's text, and put it in one line."""
     return re.sub(r"([\\`*\[\]|<>#]|(?<!\w)_|_(?!\w))", r"\\\1", " ".join(str(text).split()))
-
-
-def task_of_run(config: dict[str, Any], recipe: dict[str, Any], run: dict[str, Any]) -> Task:
-    """Return the task of a run's model; raise a DataError if the model has no head."""
-    architecture = config["architectures"][0]
-    if architecture == CLASSIFICATION.model_class:
-        return CLASSIFICATION
-    if architecture != TRANSLATION.model_class:
-        raise DataError(f"no model card can be made of a {architecture}")
-    if run.get("own_trainer"):
-        return GENERATION
-    return TRANSLATION if "source_column" in recipe else DENOISING
 
 
 def card_data_of(record: RunRecord, name: str) -> ModelCardData:

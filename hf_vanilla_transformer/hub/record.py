@@ -3,7 +3,6 @@
 
 import contextlib
 import json
-import logging
 import platform
 import subprocess
 from collections.abc import Mapping
@@ -22,10 +21,8 @@ from .. import __version__
 from ..data.sources import describe_splits, name_of
 from ..settings.recipes import read_file, without_folders
 from .curves import plot_training_curves
-from .data_source import data_source
 
 
-logger = logging.getLogger(__name__)
 CARD_FILE = "README.md"
 RECIPE_FILE = "recipe.yaml"
 RUN_FILE = "run.json"
@@ -66,27 +63,8 @@ def save_record(
     run = {name: value for name, value in run.items() if value is not None}
     content = {"parameters": model.num_parameters(), **run, **describe_environment(model.device)}
     if base_model:
-        is_here = Path(base_model).is_dir()
-        content |= {"parent_model": describe_parent(base_model)} if is_here else {"base_model": base_model}
+        content |= {"parent_model": {"name": base_model}} if Path(base_model).is_dir() else {"base_model": base_model}
     save_json(Path(folder, RUN_FILE), without_folders(content))
-
-
-def describe_parent(folder: str) -> dict[str, Any]:
-    """Return a parent model's `name`, and of its run and those before it `runs`, `training_seconds` and `data`."""
-    if not Path(folder, RUN_FILE).is_file():
-        return {"name": folder}
-    try:
-        run, metrics = (read_file(Path(folder, file)) for file in (RUN_FILE, METRICS_FILE))
-        before = run.get("parent_model", {})
-        return {
-            "name": folder,
-            "runs": before.get("runs", 0) + 1,
-            "training_seconds": round(before.get("training_seconds", 0) + metrics["training_seconds"], 1),
-            "data": list(dict.fromkeys([data_source(run["data"]).name, *before.get("data", [])])),
-        }
-    except (OSError, ValueError, KeyError) as error:  # a run that has ended gets its record all the same
-        logger.warning(f"{folder}: its record is not read ({error!r})")
-        return {"name": folder}
 
 
 def record_of(model: str, name: str) -> dict[str, Any]:

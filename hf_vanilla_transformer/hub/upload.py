@@ -51,13 +51,6 @@ def repository_files(folder: str | Path) -> list[Path]:
     return sorted({*files, Path(CARD_FILE)})
 
 
-def files_left_out(folder: Path, files: list[Path]) -> list[str]:
-    """List what else a folder holds; a folder without any of the `files` is one entry, with a slash at its end."""
-    folders = {parent for file in files for parent in file.parents}
-    entries = {entry.relative_to(folder) for place in folders for entry in (folder / place).iterdir()}
-    return sorted(entry.as_posix() + "/" * (folder / entry).is_dir() for entry in entries - {*folders, *files})
-
-
 def upload(
     folder: str | Path,
     repo_id: str,

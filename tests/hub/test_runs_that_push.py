@@ -65,6 +65,6 @@ def test_an_own_trainers_run_is_a_repository(hub, folder, tmp_path):
     assert metrics["validation"]["accuracy"] == metrics["epochs"][-1]["eval_accuracy"]
     card = ModelCard(pushed["README.md"].decode())
     assert f"| validation | Loss | {metrics['validation']['loss']:.4f} |" in card.text and "reviews.csv" in card.text
-    assert 'model="kim/mine"' in card.text and "Its parent, the model in `" in card.text
+    assert 'model="kim/mine"' in card.text and "Its parent is the model in `" in card.text
     recipe = yaml.safe_load(pushed["recipe.yaml"])
     assert recipe == {**settings, **strategies, "do_eval": True}

@@ -271,9 +271,9 @@ with contextlib.chdir(WORK), contextlib.redirect_stdout(io.StringIO()) as printe
     push_to_hub(["own", "--repo_id", "USER/NAME", "--dry_run"])
 print(re.sub(r"(?m)^ *[\d,]+ +", "", printed.getvalue()))  # without sizes
 
-# %% [markdown] source="7f5f8ce2"
-# This lists the files that would be uploaded. `stays here` marks a folder that is not uploaded; `a text of the
-# data` warns that a file contains a text of the training data as an example. If the data are yours, see whether
+# %% [markdown] source="fa2ab574"
+# This lists the files that would be uploaded. `a text of the data` warns that a file contains a text of the
+# training data as an example. If the data are yours, see whether
 # that text may be public. Checkpoints and the state of the optimizer are not uploaded. To really upload, log in
 # once with `hf auth login`, and leave out `--dry_run`. Then everybody can load it with
 # `from_pretrained("USER/NAME", trust_remote_code=True)`. In Python,
