@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pickle import UnpicklingError
 from typing import Any
 
 
@@ -51,8 +50,6 @@ def named_errors(folder: str, what: str) -> Iterator[None]:
         yield
     except (ImportError, DataError):
         raise
-    except UnpicklingError as error:  # torch's own message says how to run the code
-        raise DataError(f"{folder}: no {what} can be read here (a file of torch that holds code)") from error
     except Exception as error:
         raise DataError(f"{folder}: no {what} can be read here ({error})") from error
 

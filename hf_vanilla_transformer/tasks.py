@@ -125,8 +125,3 @@ EXAMPLES = {
         "ko": ["강아지 두 마리가 눈밭에서 논다."],
     },
 }
-
-
-def task_of(model_class: str) -> Task | None:
-    """Return the task of a class of models, if it has one."""
-    return next((task for task in TASKS.values() if task.model_class == model_class), None)

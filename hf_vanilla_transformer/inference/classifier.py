@@ -52,10 +52,6 @@ class Classifier(LoadedModel):
         self.max_length = int(min(self.tokenizer.max_length, self.engine.facts.max_positions))
         self._options |= {"threshold": threshold}
 
-    def __call__(self, texts: str | Iterable[Any], *, top_k: int | None = 0) -> list[Any]:
-        """Answer each text, as `stream` does; one text counts as a list of one."""
-        return list(self.stream(texts, top_k=top_k))
-
     def stream(self, texts: str | Iterable[Any], *, top_k: int | None = 0) -> Iterator[Any]:
         """Answer any number of texts, in their order; `WINDOW` batches of them are in memory.
 

@@ -22,7 +22,7 @@ class CTranslate2Engine(Engine):
     def __init__(self, folder: str, export: Export, num_threads: int):
         import ctranslate2
 
-        self.facts, self.num_beams, self.precision = export.facts, export.num_beams, export.quantize or "float32"
+        self.facts, self.precision = export.facts, export.quantize or "float32"
         torch = sys.modules.get("torch")
         torch_threads = torch.get_num_threads() if torch else None
         with named_errors(folder, "model"):
@@ -35,7 +35,7 @@ class CTranslate2Engine(Engine):
         if torch:  # `intra_threads` (CTranslate2 4.8) would hold for it, too
             torch.set_num_threads(torch_threads)
         # With 0 itself, CTranslate2 searches in another way.
-        self.length_penalty = export.length_penalty or 1e-9
+        self.length_penalty = self.facts.length_penalty or 1e-9
         self.source_tokens, self.target_tokens = (_vocabulary(Path(folder), side) for side in ("source", "target"))
         self.logits_without_tokens = export.logits_without_tokens
         self.target_ids = {token: token_id for token_id, token in enumerate(self.target_tokens)}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataError
-from ..tasks import CLASSIFICATION, FORMATS, PROBLEM_TYPES, SINGLE, TASKS
+from ..tasks import CLASSIFICATION, FORMATS, PROBLEM_TYPES, SINGLE
 
 
 # An export's record: `format`, `task`, `quantize`, the model's `config` and `generation`, `comparison`.
@@ -37,6 +37,8 @@ class ModelFacts:
     max_positions: int
     max_target_positions: int
     max_new_tokens: int  # of a translation, without the start token
+    num_beams: int
+    length_penalty: float
     vocab_size: int
     target_vocab_size: int | None  # None: source and target have one vocabulary
 
@@ -63,6 +65,8 @@ class ModelFacts:
             max_positions=positions,
             max_target_positions=target_positions,
             max_new_tokens=min(limit, target_positions - 1),
+            num_beams=fields.get("num_beams") or 1,
+            length_penalty=fields.get("length_penalty", 1.0),
             vocab_size=fields["vocab_size"],
             target_vocab_size=fields["decoder_vocab_size"],
         )
@@ -72,7 +76,6 @@ class Engine:
     """Runs one model on token ids: `logits` of a classifier, `translate` of a translator."""
 
     facts: ModelFacts
-    num_beams = 1  # of the model's generation configuration
     precision: str  # of its weights
 
     def logits(self, input_ids: Rows, batch_size: int) -> np.ndarray:
@@ -112,26 +115,21 @@ class Export:
     task: str
     quantize: str | None
     facts: ModelFacts
-    num_beams: int
-    length_penalty: float
-    logits_without_tokens: list[float] | None
+    logits_without_tokens: list[float]  # empty for a translator
 
     def __post_init__(self):
-        facts, logits = self.facts, self.logits_without_tokens
+        facts, labels = self.facts, self.facts.labels if self.task == CLASSIFICATION.name else []
         sizes = [facts.vocab_size, facts.vocab_size if facts.target_vocab_size is None else facts.target_vocab_size]
-        limits = (*sizes, facts.max_positions, facts.max_target_positions, facts.max_new_tokens + 1, self.num_beams)
+        limits = (*sizes, facts.max_positions, facts.max_target_positions, facts.max_new_tokens + 1, facts.num_beams)
         ids = [one for one in (facts.pad_token_id, facts.start_token_id, *facts.end_token_ids) if one is not None]
-        is_classifier = self.task == CLASSIFICATION.name
         for name, is_right in {
-            "format or task": self.format in FORMATS and self.task in FORMATS[self.format].tasks,
-            "class": self.task in TASKS and facts.model_class == TASKS[self.task].model_class,
+            "task": self.task in FORMATS[self.format].tasks,
             "quantize": self.quantize in (None, "int8"),
             "size or limit": all(type(one) is int and one >= 1 for one in limits),
             "special token": all(type(one) is int and 0 <= one < max(sizes) for one in ids),
             "problem_type": facts.problem_type in PROBLEM_TYPES,
-            "length_penalty": math.isfinite(self.length_penalty),
-            "logits_without_tokens": len([*map(float, logits or ())]) == (len(facts.labels) if is_classifier else 0),
-            "label": facts.labels or not is_classifier,
+            "length_penalty": math.isfinite(facts.length_penalty),
+            "logits_without_tokens": len([*map(float, self.logits_without_tokens)]) == len(labels),
         }.items():
             if not is_right:
                 raise DataError(f"a wrong {name}")
@@ -144,10 +142,8 @@ def read_export(folder: str | Path) -> Export | None:
         return None
     try:
         record = json.loads(file.read_text(encoding="utf-8"))
-        generation = record["generation"]
-        of_search = generation.get("num_beams") or 1, generation.get("length_penalty", 1.0)
-        facts, logits = ModelFacts.of(record["config"], generation), record.get("logits_without_tokens")
-        return Export(record["format"], record["task"], record["quantize"], facts, *of_search, logits)
+        facts, logits = ModelFacts.of(record["config"], record["generation"]), record.get("logits_without_tokens", [])
+        return Export(record["format"], record["task"], record["quantize"], facts, logits)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise DataError(f"{file}: not the record of an export ({error})") from error
 

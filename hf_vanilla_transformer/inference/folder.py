@@ -22,7 +22,7 @@ from transformers.utils import logging
 
 from ..errors import DataError, named_errors
 from ..registration import MODELS, VanillaTransformerConfig, VanillaTransformerPreTrainedModel
-from ..tasks import TASKS, Task, task_of
+from ..tasks import TASKS, Task
 from .engine import TARGET_TOKENIZER, read_export
 
 
@@ -69,7 +69,7 @@ def task_of_folder(folder: str, use: str | None = None) -> Task:
     """Return what the model of a folder or Hub name was trained for, if the command `use` takes such models."""
     export = read_export(folder)
     name = (load_config(folder).architectures or ["None"])[0] if export is None else export.task
-    task = task_of(name) or TASKS.get(name)
+    task = next((task for task in TASKS.values() if name in (task.name, task.model_class)), None)
     if task is None:
         raise DataError(f"{folder}: neither {' nor '.join(task.noun for task in TASKS.values())} but a {name}")
     if use is not None and use not in task.uses:

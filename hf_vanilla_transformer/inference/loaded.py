@@ -32,6 +32,7 @@ class LoadedModel:
 
     task: str
     max_length: int
+    stream: Callable[..., Iterator[Any]]
 
     def __init__(
         self,
@@ -65,6 +66,10 @@ class LoadedModel:
             raise DataError(f"a loaded {task.noun} needs its tokenizer, too")
         # What a copy is loaded from in another process; None if the caller loaded the model or a tokenizer.
         self._folder = folder if tokenizer is None else None
+
+    def __call__(self, texts: str | Iterable[Any], **options: Any) -> list[Any]:
+        """Answer each text, as `stream` does with these options; one text counts as a list of one."""
+        return list(self.stream(texts, **options))
 
     def _answers(self, texts: str | Iterable[Any], ask: Callable[[list[str]], Iterable[Any]]) -> Iterator[Any]:
         """Yield the answer to each text, and None for a blank one; `ask` answers the other texts of a window."""

@@ -21,7 +21,6 @@ class TorchEngine(Engine):
         generation = getattr(model, "generation_config", None)  # a classifier has none
         self.facts = ModelFacts.of(model.config.to_dict() | {"architectures": [type(model).__name__]}, generation)
         self.precision = str(model.dtype).removeprefix("torch.")
-        self.num_beams = getattr(generation, "num_beams", None) or 1
 
     @classmethod
     def load(cls, folder: str, dtype: str = "float32") -> "TorchEngine":

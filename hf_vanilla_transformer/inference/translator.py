@@ -52,7 +52,7 @@ class Translator(LoadedModel):
         super().__init__(model, tokenizer, **options)
         check_count("num_beams", num_beams)
         check_count("max_new_tokens", max_new_tokens)
-        self.num_beams = num_beams or self.engine.num_beams
+        self.num_beams = num_beams or self.engine.facts.num_beams
         self.max_new_tokens = max_new_tokens
         self.max_length = self.engine.facts.max_positions
         self.target_tokenizer: TextTokenizer
@@ -65,12 +65,6 @@ class Translator(LoadedModel):
         else:
             self.target_tokenizer = load_text_tokenizer(os.fspath(model), size, TARGET_TOKENIZER)
         self._options |= {"num_beams": num_beams, "max_new_tokens": max_new_tokens}
-
-    def __call__(
-        self, texts: str | Iterable[Any], *, num_return_sequences: int | None = None, return_scores: bool = False
-    ) -> list[Any]:
-        """Translate each text, as `stream` does; one text counts as a list of one."""
-        return list(self.stream(texts, num_return_sequences=num_return_sequences, return_scores=return_scores))
 
     def stream(
         self, texts: str | Iterable[Any], *, num_return_sequences: int | None = None, return_scores: bool = False

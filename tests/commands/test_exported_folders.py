@@ -44,8 +44,8 @@ def records(tiny_models, tmp_path_factory):
 
 WRONG = [
     *({"config": {"max_position_embeddings": "16"}}, {"generation": {"pad_token_id": 1.5}}, {"config": None}),
-    *({"config": {"architectures": ["VanillaTransformerModel"]}}, {"generation": {"length_penalty": float("nan")}}),
-    *({"generation": {"num_beams": 2.5}}, {"task": "tagging"}, {"format": "tensorrt"}, {"quantize": "int4"}),
+    *({"generation": {"length_penalty": float("nan")}}, {"generation": {"num_beams": 2.5}}),
+    *({"task": "tagging"}, {"format": "tensorrt"}, {"quantize": "int4"}),
 ]
 WRONG = [("translate", changes) for changes in WRONG]
 WRONG += [("predict", one) for one in ({"config": {"problem_type": "x"}}, {"logits_without_tokens": [1.0]})]

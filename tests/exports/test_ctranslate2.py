@@ -131,9 +131,9 @@ def test_generation_is_set_by_the_folders_generation_config(setting, tmp_path):
     if setting.get("max_new_tokens") == 300:
         model.generation_config.max_new_tokens = 15
     expected = [in_torch.until_end(model.generate(torch.tensor([row]))[0, 1:].tolist()) for row in rows]
-    beams = in_torch.num_beams
+    beams = in_torch.facts.num_beams
     assert in_torch.translate(rows, 2, beams) == engine.translate(rows, 2, beams) == [[row] for row in expected]
-    assert in_torch.facts == engine.facts and (in_torch.num_beams, engine.num_beams) == (beams, beams)
+    assert in_torch.facts == engine.facts
     scores = [one.log_probabilities(rows, expected) for one in (engine, in_torch)]
     np.testing.assert_allclose(*map(np.concatenate, scores), atol=1e-5)
     limit = in_torch.facts.max_new_tokens

@@ -85,7 +85,7 @@ def test_weights_that_hold_code_are_one_line(tmp_path):
             return (tmp_path / "was_here").touch, ()
 
     torch.save(Code(), tmp_path / "pytorch_model.bin")
-    with pytest.raises(ValueError, match=f"^{tmp_path}: no model can be read here .a file of torch that holds code.$"):
+    with pytest.raises(ValueError, match=f"^{tmp_path}: no model can be read here "):
         load_engine(str(tmp_path))
     assert not (tmp_path / "was_here").exists()
 
