@@ -44,13 +44,13 @@ def user_errors() -> Iterator[None]:
 
 
 @contextmanager
-def named_errors(folder: str, what: str) -> Iterator[None]:
-    """Raise a library's error about a folder's files as a `DataError` with the folder's name."""
+def named_errors(folder: str, what: str, *others: type[Exception]) -> Iterator[None]:
+    """Raise a library's error about a folder's files as a `DataError` with the folder's name; raise `others` as is."""
     try:
         yield
-    except (ImportError, DataError):
-        raise
     except Exception as error:
+        if isinstance(error, (ImportError, DataError, *others)):
+            raise
         raise DataError(f"{folder}: no {what} can be read here ({error})") from error
 
 

@@ -12,9 +12,14 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import safetensors.torch
+import torch
 from transformers.hf_argparser import HfArg
 
+from ..conversion import convert_checkpoint, load_source_state_dict, to_source_state_dict
 from ..errors import DataError
+from ..hub.finished_folder import finished_folder
+from ..inference.folder import load_model
 from ..settings.groups import JsonMapping
 from .arguments import parse_arguments
 
@@ -37,32 +42,19 @@ class ConvertArguments:
             raise DataError("--config: not with --model, which has a configuration")
 
 
-def write_checkpoint(arguments: ConvertArguments) -> None:
-    file = Path(arguments.checkpoint)
-    import safetensors.torch
-    import torch
-
-    from ..conversion import to_source_state_dict
-    from ..inference.folder import load_model
-
-    state_dict = to_source_state_dict(load_model(arguments.model), arguments.source)
-    with file.open("xb") as stream:  # nothing is overwritten
-        if file.suffix.lower() == ".safetensors":
-            stream.write(safetensors.torch.save(state_dict))
-        else:
-            torch.save(state_dict, stream)
-    print(f"{file}: {len(state_dict)} tensors of {arguments.source}")
-
-
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([ConvertArguments], __doc__, argv)
+    source, checkpoint = arguments.source, Path(arguments.checkpoint)
     if arguments.model:
-        write_checkpoint(arguments)
-        return
-    from ..conversion import convert_checkpoint, load_source_state_dict
-    from ..hub.finished_folder import finished_folder
-
-    with finished_folder(arguments.output_dir) as folder:
-        model = convert_checkpoint(load_source_state_dict(arguments.checkpoint), arguments.source, **arguments.config)
-        model.save_pretrained(folder)
-    print(f"{arguments.output_dir}: {type(model).__name__} of {model.num_parameters()} parameters")
+        state_dict = to_source_state_dict(load_model(arguments.model), source)
+        with checkpoint.open("xb") as stream:  # nothing is overwritten
+            if checkpoint.suffix.lower() == ".safetensors":
+                stream.write(safetensors.torch.save(state_dict))
+            else:
+                torch.save(state_dict, stream)
+        print(f"{checkpoint}: {len(state_dict)} tensors of {source}")
+    else:
+        with finished_folder(arguments.output_dir) as folder:
+            model = convert_checkpoint(load_source_state_dict(arguments.checkpoint), source, **arguments.config)
+            model.save_pretrained(folder)
+        print(f"{arguments.output_dir}: {type(model).__name__} of {model.num_parameters()} parameters")

@@ -43,7 +43,8 @@ def load_from(loader: Any, folder: str, what: str, **options: Any) -> Any:
         DataError: the "model" or "tokenizer", `what`, cannot be read, or needs code.
     """
     what = what if os.path.isdir(folder) else f"such folder here, and no {what} of the Hub"
-    with named_errors(folder, what), ONE_AT_A_TIME:
+    faults = (TypeError, AttributeError, LookupError) if loader in MODELS.values() else ()  # of the model's code
+    with named_errors(folder, what, *faults), ONE_AT_A_TIME:
         seconds, dynamic_module_utils.TIME_OUT_REMOTE_CODE = dynamic_module_utils.TIME_OUT_REMOTE_CODE, 0
         try:  # without time for an answer, transformers raises where it would ask on standard input
             return loader.from_pretrained(folder, trust_remote_code=False, **options)

@@ -6,10 +6,10 @@ bfloat16 doubles the speed of CPUs that have it in hardware, and divides that of
 
 import functools
 import logging
-import timeit
 from typing import TYPE_CHECKING
 
 import torch
+from torch.utils.benchmark import Timer
 from transformers.utils import is_torch_bf16_gpu_available
 
 
@@ -21,19 +21,12 @@ logger = logging.getLogger(__name__)
 
 @functools.cache
 def bfloat16_speedup() -> float:
-    """Return the speed of a matrix product in bfloat16 relative to float32, on one core of this CPU.
-
-    Measured once, in 10 ms if bfloat16 is in hardware, in 0.2 s if it is emulated.
-    """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # threads that wait for one another are slow on a busy machine
-    try:
-        seconds = {}
-        for dtype in (torch.float32, torch.bfloat16):
-            matrix = torch.ones(256, 256, dtype=dtype)
-            seconds[dtype] = min(timeit.repeat(functools.partial(torch.mm, matrix, matrix), number=1, repeat=4))
-    finally:
-        torch.set_num_threads(threads)
+    """Measure, once, the speed of a matrix product in bfloat16 relative to float32, on one core of this CPU."""
+    seconds = {}
+    for dtype in (torch.float32, torch.bfloat16):
+        # It computes on one thread: threads that wait for one another are slow on a busy machine.
+        timer = Timer("torch.mm(matrix, matrix)", globals={"matrix": torch.ones(256, 256, dtype=dtype)})
+        seconds[dtype] = min(timer.timeit(1).median for _ in range(3))
     return seconds[torch.float32] / seconds[torch.bfloat16]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 from transformers import HfArgumentParser
 
@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 class SettingsParser(HfArgumentParser):
     """Gives flags, keywords and a recipe's settings the types of their fields; it fills in no defaults.
 
-    `required` are the settings without a default, `optional` those that may be None, `texts` those that are a text.
+    `required` are the settings without a default, `optional` those that are None by default.
     """
 
     def __init__(self, groups: Sequence[type], **options: Any):
@@ -59,9 +59,7 @@ class SettingsParser(HfArgumentParser):
         self.flags = {action.dest: action for action in reversed(self._actions)}  # --no_x comes after --x
         self.defaults = {name: flag.default for name, flag in self.flags.items()}
         self.required = [action.dest for action in self._actions if action.required]
-        hints = {name: hint for group in groups for name, hint in get_type_hints(group).items()}
-        self.texts = {name for name, hint in hints.items() if hint in (str, str | None)}
-        self.optional = {name for name, hint in hints.items() if type(None) in get_args(hint)} - {*self.required}
+        self.optional = {name for name, default in self.defaults.items() if default is None} - {*self.required}
         for action in self._actions:
             if action.dest != "help":
                 action.default, action.required = argparse.SUPPRESS, False
@@ -79,9 +77,7 @@ class SettingsParser(HfArgumentParser):
             return value
         if flag.nargs == "+":
             return [self._convert(flag, one) for one in (value if isinstance(value, list | tuple) else [value])]
-        if isinstance(value, dict) and flag.type is JsonMapping:
-            return value
-        if isinstance(value, list | dict) and flag.type is str and name not in self.texts:
+        if isinstance(value, list | dict) and flag.type in (str, JsonMapping):
             return value  # transformers has settings that are a text, a list or a mapping
         return self._convert(flag, value)
 
@@ -113,10 +109,9 @@ def read_settings(
     Returns:
         An instance of each dataclass; the settings of recipe and keywords, for the run's record.
     """
-    parser, file, of_recipe = SettingsParser(groups), None, recipe if isinstance(recipe, dict) else {}
-    if recipe is not None and not isinstance(recipe, dict):
-        file = find_recipe(str(recipe), command)
-        of_recipe = read_file(file)
+    parser = SettingsParser(groups)
+    file = None if recipe is None or isinstance(recipe, dict) else find_recipe(str(recipe), command)
+    of_recipe = recipe if isinstance(recipe, dict) else read_file(file) if file else {}
     if of_recipe.get("push_to_hub") and "push_to_hub" not in given:
         parser.error("the recipe says push_to_hub: to send the result to the Hub, give push_to_hub yourself")
     given = {name: parser.typed(name, value) for name, value in given.items()}
@@ -159,12 +154,8 @@ def set_machine(values: Settings) -> None:
 
     # bf16 on a machine without an accelerator has to be asked for in this way.
     values.setdefault("use_cpu", not torch.accelerator.is_available())
-    if (precision := values.get("precision")) is None:
-        return
-    if "bf16" not in values:
-        values["bf16"] = choose_precision(precision, values["use_cpu"]) == "bfloat16"
-    elif precision not in ("auto", "bfloat16" if values["bf16"] else "float32"):
-        raise DataError(f"--precision {precision}: contradicts --bf16 {str(values['bf16']).lower()}")
+    if "precision" in values and "bf16" not in values:
+        values["bf16"] = choose_precision(values["precision"], values["use_cpu"]) == "bfloat16"
 
 
 def check_training(arguments: "TrainingArguments") -> None:

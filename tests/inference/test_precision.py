@@ -46,9 +46,3 @@ def test_a_run_follows_the_machine_and_records_it(succeed, tmp_path, speedup):
     out = succeed("train-classifier", "--data", "sample", "--output_dir", tmp_path, *flags)
     assert read_json(tmp_path / "run.json")["precision"] == "bfloat16"
     assert "Computing in bfloat16" in out.splitlines()
-
-
-def test_two_precisions_are_refused(refused, tmp_path):
-    flags = ["--precision", "float32", "--bf16", "true", "--output_dir", tmp_path / "run"]
-    assert "--precision float32: contradicts --bf16 true" in refused("train-classifier", *flags)
-    assert not (tmp_path / "run").exists()
