@@ -246,10 +246,11 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
             ("layer_norm_type", LAYER_NORM_TYPES),
             ("position_embedding_type", POSITION_EMBEDDING_TYPES),
             ("init_scheme", INIT_SCHEMES),
+            ("problem_type", (None, "regression", "single_label_classification", "multi_label_classification")),
         ):
             value = getattr(self, name)
             if value not in choices:
-                raise ValueError(f"`{name}` must be one of {', '.join(choices)}, got {value!r}")
+                raise ValueError(f"`{name}` must be one of {', '.join(map(str, choices))}, got {value!r}")
         if self.layer_norm_type != "standard" and self.d_model == 1:
             raise ValueError(f"`layer_norm_type` {self.layer_norm_type!r} needs a `d_model` of at least 2")
 

@@ -32,6 +32,7 @@ WRONG = {
     "position_embedding_type": ["rotary"],
     "position_offset": [-1],
     "init_scheme": ["zeros"],
+    "problem_type": ["x"],
     "eos_token_id": ["3", []],
     "bos_token_id": [-1],
     "is_encoder_decoder": [False],

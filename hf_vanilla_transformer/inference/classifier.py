@@ -50,6 +50,7 @@ class Classifier(LoadedModel):
             raise DataError(f"threshold: a probability from 0 to 1, not {threshold!r}")
         self.threshold = threshold
         self.max_length = int(min(self.tokenizer.max_length, self.engine.facts.max_positions))
+        check_count("model_max_length of the tokenizer", self.max_length)
         self._options |= {"threshold": threshold}
 
     def stream(self, texts: str | Iterable[Any], *, top_k: int | None = 0) -> Iterator[Any]:

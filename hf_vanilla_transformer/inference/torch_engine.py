@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..errors import user_errors
 from .batches import batches_by_length, pad
 from .engine import Engine, ModelFacts, Rows
 from .folder import load_model
@@ -35,7 +36,7 @@ class TorchEngine(Engine):
         logits = np.empty((len(input_ids), len(self.facts.labels)), dtype=np.float32)
         for places, *batch in batches_by_length(input_ids, batch_size, self.facts.pad_token_id):
             ids, mask = self._tensors(*batch)
-            logits[places] = self.model(ids, attention_mask=mask).logits.float().cpu().numpy()
+            logits[places] = self.model(ids, attention_mask=mask, return_dict=True).logits.float().cpu().numpy()
         return logits
 
     @torch.inference_mode()
@@ -48,14 +49,16 @@ class TorchEngine(Engine):
         by_length = self.model.generation_config.max_new_tokens is None
         for places, *batch in batches_by_length(input_ids, batch_size, self.facts.pad_token_id):
             ids, mask = self._tensors(*batch)
-            written = self.model.generate(
-                ids,
-                attention_mask=mask,
-                num_beams=num_beams,
-                num_return_sequences=n_best,
-                do_sample=False,
-                **({"max_length": 1 + limit} if by_length else {"max_new_tokens": limit}),
-            )
+            with user_errors():  # of a generation configuration
+                written = self.model.generate(
+                    ids,
+                    attention_mask=mask,
+                    num_beams=num_beams,
+                    num_return_sequences=n_best,
+                    do_sample=False,
+                    return_dict_in_generate=False,
+                    **({"max_length": 1 + limit} if by_length else {"max_new_tokens": limit}),
+                )
             rows = list(map(self.until_end, written[:, 1:].tolist()))
             for number, place in enumerate(places):
                 translations[place] = rows[number * n_best : (number + 1) * n_best]
@@ -67,7 +70,8 @@ class TorchEngine(Engine):
         decoder_input_ids, _ = pad([[start, *ids] for ids in target_ids], padding)
         labels, in_target = pad([[*ids, end] for ids in target_ids], padding)
         ids, mask, decoder_input_ids, labels = self._tensors(*pad(input_ids, padding), decoder_input_ids, labels)
-        logits = self.model(ids, attention_mask=mask, decoder_input_ids=decoder_input_ids).logits.float()
+        inputs = {"input_ids": ids, "attention_mask": mask, "decoder_input_ids": decoder_input_ids}
+        logits = self.model(**inputs, return_dict=True).logits.float()
         chosen = logits.log_softmax(dim=-1).gather(-1, labels.unsqueeze(-1)).squeeze(-1).cpu().numpy()
         return [one[inside > 0] for one, inside in zip(chosen, in_target, strict=True)]
 

@@ -130,6 +130,27 @@ def test_weights_that_are_not_finite_are_one_line(classifier, translator):
             model("가 나 다", **options)
 
 
+def test_settings_of_the_outputs_change_no_answer(classifier, translator):
+    """And a search that needs more than ids, or a tokenizer that leaves none, is one line."""
+    for folder, load in ((classifier, Classifier), (translator, Translator)):
+        model, tokenizer = load_engine(folder).model, load_tokenizer(folder)
+        tokenizers, options = (
+            [tokenizer] * (1 + (load is Translator)),
+            {"return_scores": True} if load is Translator else {},
+        )
+        expected = load(model, *tokenizers)(TEXTS, **options)
+        model.config.return_dict = False
+        if load is Translator:
+            model.generation_config.return_dict_in_generate = True
+        assert load(model, *tokenizers)(TEXTS, **options) == expected
+    model.generation_config.stop_strings = ["가"]
+    with pytest.raises(DataError, match="could not locate a tokenizer"):
+        load(model, *tokenizers)(TEXTS)
+    tokenizer.model_max_length = -5
+    with pytest.raises(DataError, match="model_max_length of the tokenizer: a whole number, at least 1, not -5"):
+        Classifier(load_engine(classifier).model, tokenizer)
+
+
 @pytest.mark.parametrize("side", ["right", "left"])
 @pytest.mark.parametrize("template", ["$A", "$A [EOS]", "[CLS] [BOS] $A [SEP]"])
 @pytest.mark.parametrize("limit", [3, 7, 50])
