@@ -25,7 +25,7 @@ from hf_vanilla_transformer.inference.precision import training_precision
 from hf_vanilla_transformer.settings.groups import JsonMapping, ModelArguments, check_at_least
 from hf_vanilla_transformer.training.losses import LabelSmoothingLoss
 from hf_vanilla_transformer.training.run import Run, print_model
-from hf_vanilla_transformer.training.trainer import ResumableSeq2SeqTrainer
+from hf_vanilla_transformer.training.trainer import TokenBudgetTrainer
 
 
 PAD, START, SYMBOLS = 0, 1, 11
@@ -81,7 +81,7 @@ def main(argv: list[str] | None = None) -> None:
     (arguments, training_arguments), settings = parse_arguments(ARGUMENTS, __doc__, argv)
     if training_arguments.push_to_hub:
         raise DataError("--push_to_hub: a model that copies ten symbols is not for sharing")
-    with Run(ModelArguments(), training_arguments, settings, ["loss"]) as run:
+    with Run(ModelArguments(), training_arguments, settings) as run:
         train(run, arguments, settings)
 
 
@@ -97,9 +97,9 @@ def train(run: Run, arguments: CopyArguments, settings: dict[str, Any]) -> None:
     train_seed, test_seed = np.random.SeedSequence(training_arguments.seed).spawn(2)
     train = random_sequences(arguments.train_sequences, arguments.sequence_length, train_seed)
     test = random_sequences(arguments.test_sequences, arguments.sequence_length, test_seed)
-    trainer = ResumableSeq2SeqTrainer(
-        model,
-        training_arguments,
+    trainer = TokenBudgetTrainer(
+        model=model,
+        args=training_arguments,
         data_collator=default_data_collator,
         train_dataset=as_pairs(train),
         compute_loss_func=LabelSmoothingLoss(smoothing=0.0, pad_token_id=PAD),

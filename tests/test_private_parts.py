@@ -32,7 +32,6 @@ USED = {
     "_optionals": "argparse: as `_group_actions`",
     "_raise_exceptions_for_missing_entries": "transformers: a file that may be missing, while a network that fails is "
     "an error. commands/test_evaluate.py",
-    "_replace": "Python: of a named tuple, public in spite of its name",
 }
 # Names that a class of ours defines in place of its base's. Those of PreTrainedModel without a reason here are how
 # transformers has every model describe itself.

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from datasets import Dataset, concatenate_datasets
+from scipy.special import logit
 from tokenizers.models import WordLevel
 from tqdm import tqdm
 
@@ -27,28 +28,23 @@ from ..inference.folder import load_tokenizer, task_of_folder
 from ..inference.torch_engine import TorchEngine
 from ..settings.groups import EvaluationArguments, LabelledTextArguments, PairArguments, check_robustness
 from ..settings.reading import read_settings
-from ..tasks import CLASSIFICATION, METRICS, MULTI, REGRESSION, SINGLE, TRANSLATION, Task, headline_of
+from ..tasks import CLASSIFICATION, METRICS, MULTI, REGRESSION, TRANSLATION, Task, headline_of
 from ..tokenizer import has_capitals
 from .metrics import (
-    beside_baseline,
+    TRANSLATION_METRICS,
     bootstrapped_bleu,
     calibration_report,
-    calibration_scores,
-    classification_report,
-    interval_of,
+    in_context,
     markdown_table,
-    multi_label_report,
     predict_labels,
-    regression_report,
+    report_of,
     robustness_report,
-    selective_report,
     translation_report,
     word_report,
 )
 
 
 PREDICTIONS_FILE = "predictions.tsv"
-TRANSLATION_METRICS = ("bleu", "bleu_lowercased", "chrf")
 
 
 class Measured(NamedTuple):
@@ -176,58 +172,61 @@ def evaluate_classifier(
     check_robustness(arguments.robustness, problem_type)
     known = None if problem_type == REGRESSION else classify.labels
     split = load_rows(arguments, data, given, problem_type=problem_type, known_labels=known)
-
-    def measure_rows(rows: Dataset) -> Measured:
-        begin = time.perf_counter()
-        answers = classify.probabilities(tqdm(rows["text"][:], disable=None, leave=False))
-        speed = len(rows) / (time.perf_counter() - begin)
-        measured = measure(rows, answers, problem_type)
-        measured.report.update(texts_per_second=speed, **describe_engine(classify.engine))
-        return measured
-
-    measured = measure_rows(split)
-    report = measured.report
+    begin = time.perf_counter()
+    answers = classify.probabilities(tqdm(split["text"][:], disable=None, leave=False))
+    speed = len(split) / (time.perf_counter() - begin)
+    report, predictions, worst = measure(split, answers, problem_type)
+    report.update(texts_per_second=speed, **describe_engine(classify.engine))
     if arguments.robustness:
-        robustness = robustness_report(split, arguments.robustness, lambda rows: measure_rows(rows).report, report)
+
+        def measure_texts(rows: Dataset) -> dict[str, Any]:
+            return measure(rows, classify.probabilities(rows["text"][:]), problem_type)[0]
+
+        robustness = robustness_report(split, arguments.robustness, measure_texts, report)
         report["robustness"] = robustness
         print(*markdown_table(robustness["changes"]), sep="\n")
         if "mean_of_spacings" in robustness:
             print(f"mean of the spacings: {robustness['mean_of_spacings']:.4f}")
     if "per_label" in report:
         print(*markdown_table(report["per_label"]), sep="\n")
-    baseline = record_of(arguments.model, METRICS_FILE).get("test", {}).get("baseline")
     of_run = record_of(arguments.model, RUN_FILE).get("data", {}).get("test", {})
+    baseline = record_of(arguments.model, METRICS_FILE).get("test", {}).get("baseline")
     if baseline is not None and of_run.get("sha256") == checksum(split):
         report["baseline"] = baseline
-    return measured._replace(headline=measured.headline + beside_baseline(report, headline_of(problem_type)[0]))
+    figures = [f"{title[0].lower()}{title[1:]} {report[name]:.4f}" for name, title in METRICS[problem_type].items()]
+    headline = f"{', '.join(figures)}{in_context(report, headline_of(problem_type)[0])}"
+    return Measured(report, headline, predictions, worst)
 
 
-def measure(rows: Dataset, answers: np.ndarray, problem_type: str) -> Measured:
-    """Measure a classifier's answers: probabilities, (rows, labels), or numbers, (rows, 1)."""
+def measure(
+    rows: Dataset, answers: np.ndarray, problem_type: str
+) -> tuple[dict[str, Any], dict[str, list[str]], list[Any]]:
+    """Measure a classifier's answers: probabilities, (rows, labels), or numbers, (rows, 1).
+
+    Returns:
+        What `Measured` has: the report, the predictions, the worst rows.
+    """
     texts, labels, names = rows["text"][:], rows["label"][:], label_names(rows)
     labels = np.array(multi_hot(labels, len(names)) if problem_type == MULTI else labels)
     columns: dict[str, list[str]]
     if problem_type == REGRESSION:
-        report = regression_report(answers, labels)
+        report = report_of(problem_type, answers, labels)
         columns = {"label": [f"{label:g}" for label in labels], "predicted": [f"{one:.4f}" for one in answers[:, 0]]}
         errors = np.abs(answers[:, 0] - labels)
     elif problem_type == MULTI:
-        report = multi_label_report(answers - 0.5, labels, names)
+        report = report_of(problem_type, logit(np.clip(answers, 1e-30, 1 - 1e-7)), labels, names)
         sets = {"label": labels, "predicted": answers > 0.5}
         columns = {key: [SEPARATOR.join(np.array(names)[row > 0]) for row in chosen] for key, chosen in sets.items()}
         errors = (sets["predicted"] != labels).sum(axis=1)
     else:
-        report = classification_report(answers, labels, names) | calibration_report(answers, labels)
-        report |= calibration_scores(np.log(np.maximum(answers, 1e-30)), labels, SINGLE)
-        report["selective"] = selective_report(answers, labels)
+        report = report_of(problem_type, np.log(np.maximum(answers, 1e-30)), labels, names)
+        report["bins"] = calibration_report(answers, labels)["bins"]
         confidence, predicted, right = predict_labels(answers, labels)
         columns = {"label": [names[label] for label in labels], "predicted": [names[label] for label in predicted]}
         columns["probability"] = [f"{one:.4f}" for one in confidence]
         errors = confidence * ~right
-    figures = [f"{title[0].lower()}{title[1:]} {report[name]:.4f}" for name, title in METRICS[problem_type].items()]
-    headline = f"{', '.join(figures)}{interval_of(report)}"
     worst = [row for row in np.argsort(-errors, kind="stable") if errors[row]]
-    return Measured(report, headline, {**columns, "text": texts}, worst)
+    return report, {**columns, "text": texts}, worst
 
 
 # Of each task that `evaluate` takes, the settings of its data and the function that measures.

@@ -17,6 +17,15 @@ import numpy as np
 import torch
 from datasets import Dataset
 from sacrebleu.metrics import BLEU, CHRF
+from scipy.special import log_softmax
+from sklearn.metrics import (
+    confusion_matrix,
+    f1_score,
+    mean_absolute_error,
+    precision_recall_fscore_support,
+    r2_score,
+    root_mean_squared_error,
+)
 from tokenizers.models import WordLevel
 from torch import nn
 from transformers import EvalPrediction, PreTrainedTokenizerBase
@@ -43,6 +52,7 @@ __all__ = [
 logger = logging.getLogger(__name__)
 # Bins of equal width for the probability of the predicted label.
 BINS = 10
+TRANSLATION_METRICS = ("bleu", "bleu_lowercased", "chrf")
 # Probabilities below which a text is left unanswered.
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 
@@ -55,8 +65,6 @@ def classification_report(
     `f1` is that of label 1 if there are two labels, else the macro average. `confusion_matrix` has a row for each true
     label and a column for each predicted one.
     """
-    from sklearn.metrics import confusion_matrix, f1_score
-
     numbers = range(logits.shape[-1])
     _, predicted, right = predict_labels(logits, labels)
     average = "binary" if len(numbers) == 2 else "macro"
@@ -80,11 +88,6 @@ def predict_labels(scores: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, 
     return scores.max(axis=-1), predicted, predicted == labels
 
 
-def log_softmax(logits: np.ndarray) -> np.ndarray:
-    shifted = logits - logits.max(axis=-1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
-
-
 def wilson_interval(share: float, rows: int) -> list[float]:
     """Return [low, high], the 95 % confidence interval of a share of so many rows (Wilson 1927)."""
     square = 1.959964**2 / max(1, rows)
@@ -92,31 +95,26 @@ def wilson_interval(share: float, rows: int) -> list[float]:
     return [max(0.0, (middle - half) / (1 + square)), min(1.0, (middle + half) / (1 + square))]
 
 
-def interval_of(report: dict[str, Any]) -> str:
-    """Write an accuracy's interval and the share of the most frequent label; nothing for other metrics."""
-    if "accuracy_interval" not in report:
-        return ""
-    low, high = report["accuracy_interval"]
-    majority = report["majority"]
-    return f" (95 %: {low:.3f} to {high:.3f}; always {majority['label']}: {majority['share']:.3f})"
+def in_context(report: dict[str, Any], metric: str) -> str:
+    """Write what stands beside a classifier's headline metric.
 
-
-def has_one_label(report: dict[str, Any]) -> bool:
-    """Whether all measured texts have the same label, so that answering it always is right."""
-    return report.get("majority", {}).get("share") == 1
-
-
-def beside_baseline(report: dict[str, Any], metric: str) -> str:
-    """Write the baseline beside a result, and what helps where the baseline is better."""
-    if (baseline := report.get("baseline")) is None:
-        return ""
-    if reason := baseline.get("skipped"):
-        return f"\nNo linear model beside it: {reason}"
+    Of an accuracy, its interval and the share of the most frequent label; the baseline, if it was measured, and what
+    helps where that is better.
+    """
+    text, majority, baseline = "", report.get("majority", {}), report.get("baseline")
+    if majority:
+        low, high = report["accuracy_interval"]
+        text = f" (95 %: {low:.3f} to {high:.3f}; always {majority['label']}: {majority['share']:.3f})"
+    if baseline is None:
+        return text
+    if "skipped" in baseline:
+        return f"{text}\nNo linear model beside it: {baseline['skipped']}"
     fit = f"fit to {baseline['train_rows']:,} texts"
-    line = f"; a linear model of character n-grams, {fit}: {baseline[metric]:.4f} (p = {baseline['p_value']:.2g})"
-    if not has_one_label(report) and (baseline[metric] - report[metric]) * (-1 if metric in ERRORS else 1) > 0:
-        line += "\nThe linear model is better. What helps: a trained model (--model), more rows, a smaller model."
-    return line
+    text += f"; a linear model of character n-grams, {fit}: {baseline[metric]:.4f} (p = {baseline['p_value']:.2g})"
+    is_better = baseline[metric] < report[metric] if metric in ERRORS else baseline[metric] > report[metric]
+    if is_better and majority.get("share") != 1:
+        text += "\nThe linear model is better. What helps: a trained model (--model), more rows, a smaller model."
+    return text
 
 
 def label_scores(
@@ -127,8 +125,6 @@ def label_scores(
     Args:
         labels, predicted: (rows, labels), bool.
     """
-    from sklearn.metrics import precision_recall_fscore_support
-
     scores = precision_recall_fscore_support(labels, predicted, average=None, zero_division=0.0)
     precision, recall, f1, rows = (numbers.tolist() for numbers in scores)
     label = list(map(str, range(len(rows)))) if names is None else names
@@ -149,8 +145,6 @@ def markdown_table(rows: list[dict[str, Any]]) -> list[str]:
 
 def multi_label_report(logits: np.ndarray, labels: np.ndarray, names: Sequence[str] | None = None) -> dict[str, Any]:
     """Measure the predictions of several labels a text: those with a probability above 1/2."""
-    from sklearn.metrics import f1_score
-
     labels, predicted = labels > 0.5, logits > 0
     return {
         "exact_match": float((labels == predicted).all(axis=1).mean()),
@@ -163,8 +157,6 @@ def multi_label_report(logits: np.ndarray, labels: np.ndarray, names: Sequence[s
 
 def regression_report(values: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
     """Measure predicted numbers, (rows,) or (rows, 1). If all numbers are equal, `r2` and `pearson` are 0."""
-    from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
-
     values, labels = values.reshape(-1).astype(np.float64), labels.reshape(-1).astype(np.float64)
     varied = np.ptp(labels) > 0
     return {
@@ -212,7 +204,7 @@ def calibration_scores(logits: np.ndarray, labels: np.ndarray, problem_type: str
     logits = logits.astype(np.float64)
     if problem_type == MULTI:  # each decision is one of two
         logits, labels = np.stack([np.zeros(logits.size), logits.reshape(-1)], axis=1), labels.reshape(-1).astype(int)
-    log_probabilities = log_softmax(logits)
+    log_probabilities = log_softmax(logits, axis=-1)
     probabilities, truth = np.exp(log_probabilities), np.eye(logits.shape[-1])[labels]
     return {
         "expected_calibration_error": calibration_report(probabilities, labels)["expected_calibration_error"],
@@ -230,7 +222,7 @@ def report_of(
     make = multi_label_report if problem_type == MULTI else classification_report
     report = {**make(logits, labels, names), **calibration_scores(logits, labels, problem_type)}
     if problem_type == SINGLE:
-        report["selective"] = selective_report(np.exp(log_softmax(logits)), labels)
+        report["selective"] = selective_report(np.exp(log_softmax(logits, axis=-1)), labels)
     return report
 
 
@@ -250,18 +242,17 @@ def robustness_report(
         changes: Names of `data.changes.CHANGES`.
         measure: Returns the report of such rows; `report` is that of `rows`, as they are.
     """
-    seed, names, texts = 42, [*METRICS[SINGLE]], rows["text"][:]
-    measured = [{"change": as_written.__name__, "changed": 0, **{name: report[name] for name in names}}]
+    seed, measured = 42, {as_written.__name__: {"changed": 0, **report}}
     for change in changes:
-        changed = change_texts(rows, change, seed)
-        different = sum(one != other for one, other in zip(texts, changed["text"][:], strict=True))
-        report = measure(changed)
-        measured.append({"change": change, "changed": different, **{name: report[name] for name in names}})
-    result = {"seed": seed, "changes": measured}
-    accuracies = {one["change"]: one["accuracy"] for one in measured}
+        texts = change_texts(rows, change, seed)
+        changed = sum(one != other for one, other in zip(rows["text"][:], texts["text"][:], strict=True))
+        measured[change] = {"changed": changed, **measure(texts)}
+    names = ("changed", *METRICS[SINGLE])
+    result: dict[str, Any] = {"seed": seed}
+    result["changes"] = [{"change": change, **{name: one[name] for name in names}} for change, one in measured.items()]
     spacings = [spacing.__name__ for spacing in SPACINGS]
-    if accuracies.keys() >= {*spacings}:
-        result["mean_of_spacings"] = float(np.mean([accuracies[name] for name in spacings]))
+    if measured.keys() >= {*spacings}:
+        result["mean_of_spacings"] = float(np.mean([measured[name]["accuracy"] for name in spacings]))
     return result
 
 
@@ -295,8 +286,8 @@ def translation_report(translations: list[str], references: list[str]) -> dict[s
     if len(translations) != len(references):
         raise DataError(f"{len(translations)} translations, {len(references)} references")
     report, words = {}, bleu_tokenizer(references)
-    metrics = {"bleu": BLEU(tokenize=words), "bleu_lowercased": BLEU(tokenize=words, lowercase=True), "chrf": CHRF()}
-    for name, metric in metrics.items():
+    metrics = (BLEU(tokenize=words), BLEU(tokenize=words, lowercase=True), CHRF())
+    for name, metric in zip(TRANSLATION_METRICS, metrics, strict=True):
         report[name] = metric.corpus_score(translations, [references]).score
         report[f"{name}_signature"] = str(metric.get_signature())
     return {**report, "rows": len(references)}

@@ -5,11 +5,10 @@ from ..errors import TrainingStopped
 from .batches import TokenBudgetBatchSampler
 from .denoising import SpanInfilling
 from .losses import LabelSmoothingLoss, smoothed_targets
-from .trainer import ResumableSeq2SeqTrainer, ResumableTrainer, TokenBudgetTrainer, noam_peak
+from .trainer import ResumableTrainer, TokenBudgetTrainer, noam_peak
 
 
 __all__ = [
-    "ResumableSeq2SeqTrainer",
     "ResumableTrainer",
     "LabelSmoothingLoss",
     "SpanInfilling",

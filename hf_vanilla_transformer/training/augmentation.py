@@ -42,10 +42,9 @@ class EpochCollator(TrainerCallback):
 class AugmentingCollator(EpochCollator):
     """A collator that changes each text anew in each epoch by some of `AUGMENTATIONS`, then tokenizes it."""
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, max_length: int, seed: int, augment: Sequence[str]):
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, seed: int, augment: Sequence[str]):
         super().__init__(seed)
         self.tokenizer = tokenizer
-        self.max_length = max_length
         self.augment = augment
         self.pad = DataCollatorWithPadding(tokenizer)
 
@@ -57,7 +56,7 @@ class AugmentingCollator(EpochCollator):
         """
         if "text" in features[0]:
             texts = [self.change(feature["text"], self.epoch) for feature in features]
-            rows = encode(texts, self.tokenizer, self.max_length)
+            rows = encode(texts, self.tokenizer)
         else:
             rows = [feature["input_ids"] for feature in features]
         labels = [feature["labels"] for feature in features]

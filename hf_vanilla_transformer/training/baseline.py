@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 from datasets import DatasetDict
+from scipy.stats import wilcoxon
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
 from transformers import EvalPrediction
 
 from ..data.changes import as_written, no_spaces
-from ..data.sources import SPLITS
 from ..evaluation.metrics import compute_metrics
 from ..tasks import ERRORS, MULTI, REGRESSION, SINGLE, headline_of
 
@@ -17,13 +21,8 @@ from ..tasks import ERRORS, MULTI, REGRESSION, SINGLE, headline_of
 MAX_ROWS = 500_000  # of the training split
 
 
-def linear_model(rows: int, problem_type: str = SINGLE) -> Any:
+def linear_model(rows: int, problem_type: str = SINGLE) -> Pipeline:
     """Make an unfitted pipeline of scikit-learn for so many training rows."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression, Ridge
-    from sklearn.multiclass import OneVsRestClassifier
-    from sklearn.pipeline import make_pipeline
-
     n_grams = {"analyzer": "char_wb", "ngram_range": (1, 5), "min_df": 1 if rows < 1000 else 2}
     classes = OneVsRestClassifier(LogisticRegression(C=8.0, solver="liblinear", dual=True, random_state=0))
     return make_pipeline(
@@ -46,37 +45,33 @@ def measure_baseline(
         The metrics; `spaces`, "kept" or "left out"; `train_rows`; and `p_value`, of scipy's Wilcoxon signed-rank test
         of both models' errors on each row. Or `skipped`, the reason.
     """
-    from scipy.stats import wilcoxon
-
     labels = {split: np.asarray(rows.with_format("numpy")["labels"][:]) for split, rows in tokenized.items()}
     chosen = np.random.default_rng(0).permutation(len(data["train"]))[:MAX_ROWS]
     metric, _ = headline_of(problem_type)
+    sign = -1 if metric in ERRORS else 1
 
     def to_rows(answers: np.ndarray) -> np.ndarray:
         """Return answers or labels as (rows, labels): numbers, or 1 for a label that the text has, else 0."""
         return np.eye(outputs.shape[1])[answers] if problem_type == SINGLE else answers.reshape(len(answers), -1)
 
-    def metrics(answers: np.ndarray, split: str) -> dict[str, float]:
-        logits = answers if problem_type == REGRESSION else answers - 0.5
-        return compute_metrics(EvalPrediction(logits, labels[split]), problem_type)
-
     measured = []
     try:
         for spaces, change in (("kept", as_written), ("left out", no_spaces)):
-            train, validation, test = ([change(text) for text in data[split]["text"]] for split in SPLITS)
+            texts = {split: [change(text) for text in rows["text"]] for split, rows in data.items()}
             model = linear_model(len(chosen), problem_type)
             with warnings.catch_warnings(action="ignore"):  # of labels that no text has
-                model.fit([train[row] for row in chosen], labels["train"][chosen])
-            value = metrics(to_rows(model.predict(validation)), "validation")[metric]
-            measured.append((-value if metric in ERRORS else value, spaces, to_rows(model.predict(test))))
+                model.fit([texts["train"][row] for row in chosen], labels["train"][chosen])
+            answers = {split: to_rows(model.predict(texts[split])) for split in ("validation", "test")}
+            shift = 0 if problem_type == REGRESSION else 0.5  # labels as logits
+            report = {
+                split: compute_metrics(EvalPrediction(one - shift, labels[split]), problem_type)
+                for split, one in answers.items()
+            }
+            measured.append((sign * report["validation"][metric], spaces, answers["test"], report["test"]))
     except Exception as error:  # it never stops a run
         return {"skipped": str(error).splitlines()[0]}
-    _, spaces, linear = max(measured, key=lambda one: one[0])
-    answers = {SINGLE: to_rows(outputs.argmax(axis=1)), MULTI: outputs > 0, REGRESSION: outputs}[problem_type]
-    errors = [np.abs(one - to_rows(labels["test"])).sum(axis=1) for one in (answers, linear)]
-    return {
-        **metrics(linear, "test"),
-        "spaces": spaces,
-        "train_rows": len(chosen),
-        "p_value": float(wilcoxon(*errors).pvalue) if (errors[0] != errors[1]).any() else 1.0,
-    }
+    _, spaces, linear, report_of_test = max(measured, key=lambda one: one[0])
+    own = {SINGLE: to_rows(outputs.argmax(axis=1)), MULTI: outputs > 0, REGRESSION: outputs}[problem_type]
+    errors = [np.abs(one - to_rows(labels["test"])).sum(axis=1) for one in (own, linear)]
+    p_value = float(wilcoxon(*errors).pvalue) if (errors[0] != errors[1]).any() else 1.0
+    return {**report_of_test, "spaces": spaces, "train_rows": len(chosen), "p_value": p_value}

@@ -10,7 +10,6 @@ from datasets import Dataset
 from torch import nn
 from transformers import Trainer
 
-from ..evaluation.metrics import calibration_scores
 from ..tasks import MULTI
 
 
@@ -28,16 +27,17 @@ def calibrate(trainer: Trainer, split: Dataset, problem_type: str) -> dict[str, 
     a temperature of its own.
 
     Returns:
-        `temperature`, a number or a list; `rows`; and `before` and `after`, what `calibration_scores` returns; or
-        `skipped`, the reason, if the split is too small or has one label alone.
+        `temperature`, a number or a list, and `rows`; or `skipped`, the reason.
     """
     halves = {name: getattr(trainer.args, name) for name in ("bf16_full_eval", "fp16_full_eval")}
     vars(trainer.args).update(dict.fromkeys(halves, False))  # they would round the weights before these are saved
     prediction = trainer.predict(split)
     vars(trainer.args).update(halves)
     logits, labels = np.asarray(prediction.predictions), np.asarray(prediction.label_ids)
-    if reason := why_not(labels):
-        return {"skipped": reason}
+    if len(labels) < MIN_ROWS:
+        return {"skipped": f"the validation split has {len(labels)} rows, fewer than {MIN_ROWS}"}
+    if (labels == labels[0]).all():
+        return {"skipped": "the validation split has a single label"}
     temperature = fit_temperature(torch.tensor(logits), torch.tensor(labels), problem_type)
     wrong = (logits > 0) != (labels > 0.5) if problem_type == MULTI else logits.argmax(axis=-1) != labels
     few = torch.as_tensor(wrong.sum(axis=0) < MIN_WRONG)
@@ -46,15 +46,7 @@ def calibrate(trainer: Trainer, split: Dataset, problem_type: str) -> dict[str, 
     with torch.no_grad():
         weight = model.classifier.weight
         weight.div_(temperature.to(weight).unsqueeze(-1))
-    scores = [calibration_scores(numbers, labels, problem_type) for numbers in (logits, logits / temperature.numpy())]
-    return {"temperature": temperature.tolist(), "rows": len(labels), "before": scores[0], "after": scores[1]}
-
-
-def why_not(labels: np.ndarray) -> str | None:
-    """Return why no temperature can be fitted to labels, (rows,) or (rows, labels); None if one can."""
-    if len(labels) < MIN_ROWS:
-        return f"the validation split has {len(labels)} rows, fewer than {MIN_ROWS}"
-    return "the validation split has a single label" if (labels == labels[0]).all() else None
+    return {"temperature": temperature.tolist(), "rows": len(labels)}
 
 
 def fit_temperature(logits: torch.Tensor, labels: torch.Tensor, problem_type: str) -> torch.Tensor:

@@ -2,7 +2,6 @@
 """A run's checkpoints: the one to go on from, the mean of the last ones."""
 
 import json
-import logging
 import zipfile
 from pathlib import Path
 
@@ -16,8 +15,6 @@ from ..hub.record import world_size
 from ..inference.folder import load_model
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 
-
-logger = logging.getLogger(__name__)
 
 # The value of `resume_from_checkpoint` for the last whole checkpoint, or a new run if there is none.
 AUTO = "auto"
@@ -56,12 +53,9 @@ def prepare_output_dir(output_dir: str, resume: str | None = None) -> str | None
 
 
 def last_whole_checkpoint(output_dir: str) -> str | None:
-    """Return a run's last checkpoint that was saved to its end; warn of later ones that were not."""
-    for checkpoint in reversed(list_checkpoints(output_dir, CHECKPOINT_PREFIX, STOPPED_PREFIX)):
-        if is_whole(Path(checkpoint)):
-            return checkpoint
-        logger.warning(f"{checkpoint}: not a whole checkpoint, skipped")
-    return None
+    """Return a run's last checkpoint that was saved to its end."""
+    checkpoints = list_checkpoints(output_dir, CHECKPOINT_PREFIX, STOPPED_PREFIX)
+    return next((checkpoint for checkpoint in reversed(checkpoints) if is_whole(Path(checkpoint))), None)
 
 
 def is_whole(checkpoint: Path) -> bool:
@@ -80,12 +74,8 @@ def is_whole(checkpoint: Path) -> bool:
 
 def list_checkpoints(folder: str, *prefixes: str) -> list[str]:
     """List the subfolders named by one of the prefixes and a step, in the order of their steps."""
-    steps: dict[str, int] = {}
-    for prefix in prefixes:
-        for path in Path(folder).glob(f"{prefix}*"):
-            step = path.name.removeprefix(prefix)
-            if step.isdecimal() and path.is_dir():
-                steps[str(path)] = int(step)
+    paths = [(path, path.name.removeprefix(prefix)) for prefix in prefixes for path in Path(folder).glob(f"{prefix}*")]
+    steps = {str(path): int(step) for path, step in paths if step.isdecimal() and path.is_dir()}
     return sorted(steps, key=lambda path: steps[path])
 
 

@@ -9,34 +9,20 @@ from typing import Any
 import numpy as np
 import torch
 from datasets import Dataset, DatasetDict
-from transformers import (
-    DataCollatorWithPadding,
-    EarlyStoppingCallback,
-    PreTrainedTokenizerBase,
-    TrainerCallback,
-    TrainingArguments,
-)
+from transformers import EarlyStoppingCallback, PreTrainedTokenizerBase, TrainerCallback, TrainingArguments
 
 from ..data.labelled_text import tokenize
 from ..data.labels import label_names
 from ..data.rows import column_array
 from ..errors import DataError
-from ..evaluation.metrics import (
-    beside_baseline,
-    compute_metrics,
-    evaluate_split,
-    has_one_label,
-    interval_of,
-    markdown_table,
-    robustness_report,
-)
+from ..evaluation.metrics import compute_metrics, evaluate_split, in_context, markdown_table, robustness_report
 from ..hub.record import data_record
 from ..inference.folder import load_config
 from ..inference.torch_engine import TorchEngine
 from ..modeling_vanilla_transformer import VanillaTransformerForSequenceClassification
 from ..settings.groups import ClassifierArguments, DataArguments, check_robustness
 from ..settings.reading import read_settings
-from ..tasks import CLASSIFICATION, ERRORS, METRICS, REGRESSION, SINGLE, headline_of
+from ..tasks import CLASSIFICATION, ERRORS, REGRESSION, SINGLE, headline_of
 from ..tokenizer import join_spaced_characters
 from .augmentation import AugmentingCollator
 from .baseline import measure_baseline
@@ -81,7 +67,7 @@ def train(
     training: TrainingArguments,
     settings: dict[str, Any],
     *,
-    extend: Callable[[Dataset, PreTrainedTokenizerBase, int], Dataset] | None = None,
+    extend: Callable[[Dataset, PreTrainedTokenizerBase], Dataset] | None = None,
     compute_loss_func: Callable | None = None,
     describe: Callable[[DatasetDict], dict[str, Any]] | None = None,
     script: str | None = None,
@@ -90,7 +76,7 @@ def train(
 
     Args:
         settings: The settings of recipe and keywords, for the record.
-        extend: Makes the training set from the tokenized one, the tokenizer and `max_length`.
+        extend: Makes the training set from the tokenized one and the tokenizer.
         compute_loss_func: As in `Trainer`.
         describe: Makes further entries of the record's `data` from the splits with their texts.
         script: As in `Run.finish`.
@@ -100,7 +86,7 @@ def train(
     check_robustness(data_arguments.robustness, problem_type)
     if arguments.class_weights and compute_loss_func is not None:
         raise DataError("--class_weights: not with another loss, compute_loss_func")
-    with Run(arguments, training, settings, ("loss", *METRICS[problem_type]), ["sklearn.metrics"]) as run:
+    with Run(arguments, training, settings) as run:
         run.data = data_arguments.data
         with training.main_process_first(desc="data"):
             # Refuse a wrong model before reading the data.
@@ -111,33 +97,47 @@ def train(
         tokenizer = run.make_tokenizer(data["train"], max_length, "pad_token", "bos_token", "unk_token")
         if "spacing" in arguments.augment:
             join_spaced_characters(tokenizer)
-        print_once(*describe_data(data, {"text": tokenizer}, max_length))
+        print_once(*describe_data(data, {"text": tokenizer}))
         with training.main_process_first(desc="tokens"):
-            tokenized = tokenize(data, tokenizer, max_length)
-            train_rows = tokenized["train"]
-            if arguments.augment:  # the collator changes the texts
-                train_rows = tokenize(data["train"], tokenizer, max_length, keep_texts=True)
+            tokenized = tokenize(data, tokenizer)
+            # A collator that changes the texts needs them.
+            train_rows = (
+                tokenize(data["train"], tokenizer, keep_texts=True) if arguments.augment else tokenized["train"]
+            )
             if extend is not None:
-                train_rows = extend(train_rows, tokenizer, max_length)
+                train_rows = extend(train_rows, tokenizer)
             train_rows = train_rows.remove_columns("length")  # Trainer counts tokens faster than it reads this
 
         labels = label_names(data["train"]) or [data_arguments.label_column]
-        model = make_model(run, tokenizer, max_length, labels, problem_type)
+        config = make_config(arguments, tokenizer)
+        config.update({"id2label": dict(enumerate(labels)), "label2id": {name: i for i, name in enumerate(labels)}})
+        config.problem_type = None if problem_type == SINGLE else problem_type
+        # For another number of labels, `from_pretrained` makes a new head.
+        model = run.make_model(VanillaTransformerForSequenceClassification, config, ignore_mismatched_sizes=True)
         if arguments.dry_run:
             return run
         if arguments.class_weights:
             weights = balanced_weights(torch.tensor(column_array(tokenized["train"], "labels")), len(labels))
             smoothing = training.label_smoothing_factor
             compute_loss_func = partial(weighted_loss, weights=weights, label_smoothing=smoothing)
+        collator, callbacks = None, list[TrainerCallback]()  # Trainer's own collator pads
+        if arguments.early_stopping_patience is not None:
+            training.restore_callback_states_from_checkpoint = True  # a resumed run continues the count
+            callbacks.append(EarlyStoppingCallback(arguments.early_stopping_patience))
+        if arguments.augment:
+            training.remove_unused_columns = False  # the collator reads texts
+            collator = AugmentingCollator(tokenizer, data_seed(training), arguments.augment)
+            callbacks.append(collator)  # which then knows the epoch
         trainer = ResumableTrainer(
             model,
             training,
+            data_collator=collator,
             train_dataset=train_rows,
             eval_dataset=tokenized["validation"],
             processing_class=tokenizer,
             compute_metrics=partial(compute_metrics, problem_type=problem_type),
             compute_loss_func=compute_loss_func,
-            **collator_and_callbacks(arguments, training, tokenizer, max_length),
+            callbacks=callbacks,
         )
         run.train(trainer)
         if arguments.calibrate and problem_type != REGRESSION:
@@ -171,7 +171,7 @@ def measure(
     if changes:
 
         def measure_texts(rows: Dataset) -> dict[str, Any]:
-            return evaluate_split(engine, tokenize(rows, run.tokenizer, run.tokenizer.model_max_length))
+            return evaluate_split(engine, tokenize(rows, run.tokenizer))
 
         metrics["test"]["robustness"] = robustness_report(data["test"], changes, measure_texts, metrics["test"])
     if baseline:
@@ -194,33 +194,17 @@ def check_settings(
         training.greater_is_better = metric.removeprefix("eval_") not in ERRORS
 
 
-def collator_and_callbacks(
-    arguments: ClassifierArguments, training: TrainingArguments, tokenizer: PreTrainedTokenizerBase, max_length: int
-) -> dict[str, Any]:
-    """Return two arguments of `Trainer`, for padding, `augment` and early stopping."""
-    collator: Any = DataCollatorWithPadding(tokenizer)
-    callbacks: list[TrainerCallback] = []
-    if arguments.early_stopping_patience is not None:
-        training.restore_callback_states_from_checkpoint = True  # a resumed run continues the count
-        callbacks.append(EarlyStoppingCallback(arguments.early_stopping_patience))
-    if arguments.augment:
-        training.remove_unused_columns = False  # the collator reads texts
-        collator = AugmentingCollator(tokenizer, max_length, data_seed(training), arguments.augment)
-        callbacks.append(collator)  # which then knows the epoch
-    return {"data_collator": collator, "callbacks": callbacks}
-
-
 def headline(report: dict[str, Any], rows: int, problem_type: str) -> str:
     """Write the test split's table of labels and headline metric, and warn of a model with a single answer."""
     per_label = report.get("per_label", [])
     name, words = headline_of(problem_type)
     lines = markdown_table(per_label) if per_label else []
-    lines += [f"test {words}: {report[name]:.4f}{interval_of(report)}{beside_baseline(report, name)}"]
+    lines += [f"test {words}: {report[name]:.4f}{in_context(report, name)}"]
     if "uncalibrated" in report:
         before, after = (one["expected_calibration_error"] for one in (report["uncalibrated"], report))
         lines.append(f"test calibration error: {after:.4f}, {before:.4f} before calibration")
     answered = np.flatnonzero(np.sum(report.get("confusion_matrix", []), axis=0))
-    if has_one_label(report):
+    if report.get("majority", {}).get("share") == 1:
         lines.append("All texts of test have one label: their accuracy says nothing of the other labels.")
     elif len(answered) == 1:
         lines.append(
@@ -228,19 +212,3 @@ def headline(report: dict[str, Any], rows: int, problem_type: str) -> str:
             f"{rows:,} texts. Fine-tune a model (--model), or train a small one for more updates (recipe few-rows)."
         )
     return "\n".join(lines)
-
-
-def make_model(
-    run: Run, tokenizer: PreTrainedTokenizerBase, max_length: int, labels: list[str], problem_type: str
-) -> VanillaTransformerForSequenceClassification:
-    """Make a new model, or load the one to train further, with a head for the data's labels."""
-    config = make_config(run.arguments, tokenizer, max_length)
-    config.update(
-        {
-            "id2label": dict(enumerate(labels)),
-            "label2id": {label: i for i, label in enumerate(labels)},
-            "problem_type": None if problem_type == SINGLE else problem_type,
-        }
-    )
-    # For another number of labels, `from_pretrained` makes a new head.
-    return run.make_model(VanillaTransformerForSequenceClassification, config, ignore_mismatched_sizes=True)

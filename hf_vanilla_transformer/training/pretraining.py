@@ -4,9 +4,8 @@
 from pathlib import Path
 from typing import Any
 
-from transformers import PreTrainedTokenizerBase, Seq2SeqTrainingArguments
+from transformers import Seq2SeqTrainingArguments
 
-from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.plain_text import load_corpus, tokenize_corpus
 from ..data.sources import file_checksum
 from ..errors import DataError
@@ -47,7 +46,7 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
     training.remove_unused_columns = False  # the collator reads columns that the model does not
     texts = text_arguments.texts
     options: dict[str, Any] = {"seed": text_arguments.split_seed, "encoding": text_arguments.encoding or "utf-8"}
-    with Run(arguments, training, recorded, ("loss", "token_loss", "perplexity")) as run:
+    with Run(arguments, training, recorded) as run:
         with training.main_process_first(desc="data"):
             # Refuse a wrong model before reading the data.
             trained = load_config(arguments.model) if arguments.model else None
@@ -55,10 +54,14 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
             max_length = text_arguments.max_length or positions
             corpus = load_corpus(texts, validation=text_arguments.validation, **options)
         tokenizer = run.make_tokenizer(corpus["train"], max_length, *NEEDED_TOKENS)
-        config = make_config(arguments, tokenizer, max_length, arguments.preset, **JOINT)
-        check_config(arguments, config, tokenizer, max_length)
+        config = make_config(arguments, tokenizer, arguments.preset, **JOINT)
+        if config.decoder_vocab_size is not None:
+            raise DataError(f"{arguments.model or '--config'}: one vocabulary is needed, not two")
+        for name in ("pad_token_id", "bos_token_id", "eos_token_id"):
+            if (own := getattr(tokenizer, name)) != (learned := getattr(config, name)):
+                raise DataError(f"--tokenizer: its {name} is {own}, the model's {learned}")
         collator = SpanInfilling(tokenizer, config, **vars(denoising), seed=data_seed(training))
-        print_once(*describe_data(corpus, {"text": tokenizer}, max_length))
+        print_once(*describe_data(corpus, {"text": tokenizer}))
         with training.main_process_first(desc="tokens"):
             rows, validation = tokenize_corpus(corpus, tokenizer, max_length - 1).values()
             validation = collator.corrupted(sorted_by_length(validation))
@@ -95,17 +98,3 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
             },
         )
         return run
-
-
-def check_config(
-    arguments: DenoiserArguments, config: VanillaTransformerConfig, tokenizer: PreTrainedTokenizerBase, max_length: int
-) -> None:
-    """Refuse a model with two vocabularies, other special ids than the tokenizer's, or too few target positions."""
-    for name in ("pad_token_id", "bos_token_id", "eos_token_id") if arguments.model else ():
-        if getattr(tokenizer, name) != getattr(config, name):
-            given, known = getattr(tokenizer, name), getattr(config, name)
-            raise DataError(f"--tokenizer: its {name} is {given}, --model's is {known}")
-    if config.decoder_vocab_size is not None:
-        raise DataError(f"{arguments.model or '--config'}: one vocabulary is needed, not two")
-    if config.max_target_positions < max_length:
-        raise DataError(f"--max_length: {max_length} is more than the model has positions")

@@ -21,20 +21,15 @@ SAMPLE, MAX_LABELS = 1000, 20
 TITLES = {"train_loss": "training loss", "eval_loss": "validation loss"}
 
 
-def describe_data(
-    data: DatasetDict, tokenizers: Mapping[str, PreTrainedTokenizerBase], max_length: int | None = None
-) -> list[str]:
+def describe_data(data: DatasetDict, tokenizers: Mapping[str, PreTrainedTokenizerBase]) -> list[str]:
     """Return lines to print on data that are not tokenized yet: rows, labels and lengths.
 
-    Args:
-        tokenizers: The tokenizer of each column of texts, `text` or `source` and `target`.
-        max_length: The number of tokens that a text is cut to; by default each tokenizer's `model_max_length`.
+    `tokenizers` are those of each column of texts, `text` or `source` and `target`.
     """
     train = data["train"]
     rows = "rows: " + ", ".join(f"{split} {len(rows):,}" for split, rows in data.items())
     labels = _describe_labels(train) if "label" in train.column_names else []
-    lengths = [_describe_lengths(train, column, tokenizer, max_length) for column, tokenizer in tokenizers.items()]
-    return [rows, *labels, *lengths]
+    return [rows, *labels, *(_describe_lengths(train, column, one) for column, one in tokenizers.items())]
 
 
 def _describe_labels(rows: Dataset) -> Iterator[str]:
@@ -50,8 +45,8 @@ def _describe_labels(rows: Dataset) -> Iterator[str]:
     yield f"labels of train: {', '.join(listed + more)}"
 
 
-def _describe_lengths(rows: Dataset, column: str, tokenizer: PreTrainedTokenizerBase, max_length: int | None) -> str:
-    size, max_length = min(SAMPLE, len(rows)), max_length or tokenizer.model_max_length
+def _describe_lengths(rows: Dataset, column: str, tokenizer: PreTrainedTokenizerBase) -> str:
+    size, max_length = min(SAMPLE, len(rows)), tokenizer.model_max_length
     texts = rows[(np.arange(size) * len(rows) // size).tolist()][column]
     # A copy: `save_pretrained` writes how a tokenizer cut its last texts.
     ids = copy.deepcopy(tokenizer)(texts, truncation=False, padding=False, verbose=False)["input_ids"]

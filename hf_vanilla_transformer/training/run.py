@@ -2,14 +2,14 @@
 """What all training runs share: the folder, the model, the training, the record."""
 
 import contextlib
-import importlib
 import shlex
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
+import matplotlib  # noqa: F401  # the record needs it: fail before training
 import numpy as np
 import torch
 from accelerate import PartialState
@@ -32,7 +32,7 @@ from ..errors import DataError, TrainingStopped, full_disk_errors, user_errors
 from ..hub.model_card import record_answers, save_model_card
 from ..hub.record import CARD_FILE, metrics_of_training, save_record
 from ..hub.upload import upload
-from ..inference.folder import Model, load_config, load_to_train, load_tokenizer, load_tokenizer_to_train, size_needed
+from ..inference.folder import Model, load_config, load_to_train, load_tokenizer_to_train, size_needed
 from ..inference.precision import training_precision
 from ..settings.groups import ModelArguments
 from ..tokenizer import train_tokenizer
@@ -82,16 +82,14 @@ def generation_config(
 
 
 def make_config(
-    arguments: ModelArguments,
-    tokenizer: PreTrainedTokenizerBase,
-    max_length: int,
-    preset: str = "transformer-evolution",
-    **fields: Any,
+    arguments: ModelArguments, tokenizer: PreTrainedTokenizerBase, preset: str | None = None, **fields: Any
 ) -> VanillaTransformerConfig:
     """Make the configuration of a new model, or load that of the model to train further.
 
-    In a new one, `fields` override the preset's, and `arguments.config` overrides both.
+    In a new one, `fields` override the preset's, and `arguments.config` overrides both. Without a preset, it is a
+    classifier's, whose decoder reads one token.
     """
+    max_length = tokenizer.model_max_length
     if arguments.model:
         config = load_config(arguments.model)
         with user_errors():
@@ -107,12 +105,16 @@ def make_config(
             "eos_token_id": tokenizer.eos_token_id,
             "decoder_start_token_id": tokenizer.bos_token_id,  # the classifier's decoder reads it, too
         }
+        fields = {**new, **fields, **arguments.config}
         with user_errors():
-            config = VanillaTransformerConfig.from_preset(preset, **{**new, **fields, **arguments.config})
+            config = VanillaTransformerConfig.from_preset(preset or "transformer-evolution", **fields)
     if config.vocab_size < (needed := size_needed(tokenizer)):
         raise DataError(f"vocab_size: {config.vocab_size} is less than the tokenizer's {needed} tokens")
-    if config.max_position_embeddings < max_length:
-        raise DataError(f"--max_length: {max_length}, but the model has {config.max_position_embeddings} positions")
+    positions = config.max_position_embeddings
+    if preset is not None:
+        positions = min(positions, config.max_target_positions)
+    if positions < max_length:
+        raise DataError(f"--max_length: {max_length}, but the model has {positions} positions")
     return config
 
 
@@ -159,8 +161,6 @@ class Run:
         arguments: The model's settings.
         training: transformers' training arguments.
         settings: The settings of recipe and keywords, for the record.
-        metrics: The metrics that `metric_for_best_model` can name.
-        packages: Modules of the extra [train] that the run needs, besides matplotlib.
 
     Attributes:
         folder: The run's folder.
@@ -177,21 +177,7 @@ class Run:
     tokenizer: Any = None
     target_tokenizer: Any = None
 
-    def __init__(
-        self,
-        arguments: ModelArguments,
-        training: TrainingArguments,
-        settings: dict[str, Any],
-        metrics: Sequence[str],
-        packages: Sequence[str] = (),
-    ):
-        best = training.metric_for_best_model
-        if best is not None and best.removeprefix("eval_") not in metrics:
-            raise DataError(f"--metric_for_best_model: {', '.join(metrics)}; not {best}")
-        # Fail before training if an extra is not installed. And the import of scikit-learn draws a random number: at
-        # the first evaluation, a resumed run would draw it once more.
-        for package in ("matplotlib", *packages):
-            importlib.import_module(package)
+    def __init__(self, arguments: ModelArguments, training: TrainingArguments, settings: dict[str, Any]):
         self.arguments, self.training, self.settings = arguments, training, settings
         self.folder = training.output_dir
         self.checkpoint: str | None = None
@@ -236,27 +222,22 @@ class Run:
         stack.enter_context(full_disk_errors(folder))
         return prepare_output_dir(self.folder, self.training.resume_from_checkpoint)
 
-    def make_tokenizer(self, rows: Dataset | None, max_length: int, *needed: str) -> PreTrainedTokenizerBase:
-        """Load the tokenizer of a checkpoint, `tokenizer` or `model`, or train one on the rows' texts.
+    def make_tokenizer(self, rows: Dataset, max_length: int, *needed: str) -> PreTrainedTokenizerBase:
+        """Load the tokenizer of a checkpoint, `tokenizer` or `model`, or train one on the rows' `text`.
 
-        Args:
-            rows: With a column `text`.
-            max_length: The tokens to keep of a text.
-            needed: Names of the special tokens that a loaded one must have.
+        One that is loaded must have the special tokens with the `needed` names.
         """
         arguments: Any = self.arguments
-        if self.checkpoint:
-            return load_tokenizer(self.checkpoint)
-        if arguments.tokenizer or arguments.model:
-            return load_tokenizer_to_train(arguments.tokenizer, arguments.model, needed, max_length)
+        folder = self.checkpoint or arguments.tokenizer
+        if folder or arguments.model:
+            return load_tokenizer_to_train(folder, arguments.model, needed, max_length)
         options = {"vocab_size": arguments.vocab_size, "model": arguments.tokenizer_model, "max_length": max_length}
         return broadcast_from_main(lambda: train_tokenizer(TextsOfColumns(rows, ["text"]), **options))
 
     def make_model(self, model_class: type[Model], config: VanillaTransformerConfig, **options: Any) -> Model:
         """Seed all random numbers, then make a new model, or load the one to train further; in float32.
 
-        Args:
-            options: Further arguments of `from_pretrained`.
+        `options` are further arguments of `from_pretrained`.
         """
         set_seed(self.training.seed)
         attention = {"attn_implementation": self.arguments.attn_implementation}

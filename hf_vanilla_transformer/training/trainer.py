@@ -41,28 +41,22 @@ def noam_peak(d_model: float, warmup_steps: float, factor: float = 1.0) -> float
 
 
 class _CheckpointCallback(TrainerCallback):
-    """Saves a checkpoint after the log and evaluation of its step, so that it has them, and stops a run.
+    """Saves a checkpoint after the log and evaluation of its step, so that it has them, and stops a run."""
 
-    Attributes:
-        stop: Whether to end the training with a checkpoint.
-    """
-
-    stop = False
-    _postponed = False  # a checkpoint that waits for the epoch's evaluation
+    stop = False  # whether to end the training with a checkpoint
+    _postponed = False  # a checkpoint that waits for the end of its epoch
     _only_for_stop = False
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
-        epoch_ends = control.should_training_stop or state.epoch.is_integer()
-        self._postponed = control.should_save and epoch_ends and args.eval_strategy == IntervalStrategy.EPOCH
-        control.should_save &= not self._postponed
-        if not epoch_ends:
+        if control.should_training_stop or state.epoch.is_integer():  # `on_epoch_end` follows
+            self._postponed, control.should_save = control.should_save, False
+            self._log(args, control)
+        else:
             self._save_if_stopped(args, control)
-        self._log(args, control)
 
     def on_epoch_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
         control.should_save |= self._postponed
         self._save_if_stopped(args, control)
-        self._log(args, control)
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
         stops = self._stops(args)
@@ -86,6 +80,7 @@ class _CheckpointCallback(TrainerCallback):
         stops = self._stops(args)
         self._only_for_stop = stops and not control.should_save
         control.should_save |= stops
+        self._log(args, control)
 
     def _stops(self, args: TrainingArguments) -> bool:
         """Return whether `stop` is set in one of the processes; all of them call this together."""
@@ -151,20 +146,12 @@ class ResumableTrainer(Trainer):
         super().save_model(*args, **kwargs)
 
 
-class ResumableSeq2SeqTrainer(ResumableTrainer, Seq2SeqTrainer):
-    """`Seq2SeqTrainer` with what `ResumableTrainer` adds."""
-
-    def evaluation_loop(self, *args, **kwargs) -> EvalLoopOutput:
-        """Evaluate as `Trainer` does: with several processes, `Seq2SeqTrainer` counts some rows twice."""
-        self.gather_function = self.accelerator.gather_for_metrics
-        return super().evaluation_loop(*args, **kwargs)
-
-
-class TokenBudgetTrainer(ResumableSeq2SeqTrainer):
-    """`ResumableSeq2SeqTrainer` whose training batches are filled up to a number of tokens (§5.1).
+class TokenBudgetTrainer(ResumableTrainer, Seq2SeqTrainer):
+    """`Seq2SeqTrainer` with what `ResumableTrainer` adds, whose training batches are filled up to a number of tokens
+    (§5.1).
 
     Args:
-        max_tokens: As in `TokenBudgetBatchSampler`, for each process; None for Trainer's own batches.
+        max_tokens: As in `TokenBudgetBatchSampler`, for each process; by default, batches are Trainer's own.
         max_rows: As in `TokenBudgetBatchSampler`.
         **kwargs: The arguments of `Seq2SeqTrainer`. The training set has the model's columns, and `length`.
 
@@ -172,7 +159,7 @@ class TokenBudgetTrainer(ResumableSeq2SeqTrainer):
         DataError: accelerate is to split, dispatch or leave uneven the batches.
     """
 
-    def __init__(self, *, max_tokens: int | None, max_rows: int | None = None, **kwargs: Any):
+    def __init__(self, *, max_tokens: int | None = None, max_rows: int | None = None, **kwargs: Any):
         super().__init__(**kwargs)
         self.max_tokens = max_tokens
         self.max_rows = max_rows
@@ -194,3 +181,8 @@ class TokenBudgetTrainer(ResumableSeq2SeqTrainer):
         return self.accelerator.prepare(
             DataLoader(rows, batch_sampler=batches, collate_fn=self.data_collator, **options)
         )
+
+    def evaluation_loop(self, *args, **kwargs) -> EvalLoopOutput:
+        """Evaluate as `Trainer` does: with several processes, `Seq2SeqTrainer` counts some rows twice."""
+        self.gather_function = self.accelerator.gather_for_metrics
+        return super().evaluation_loop(*args, **kwargs)

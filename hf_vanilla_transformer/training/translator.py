@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from datasets import Dataset, DatasetDict
 from transformers import (
     DataCollatorForSeq2Seq,
@@ -17,12 +18,11 @@ from transformers import (
 )
 from transformers.trainer_utils import SaveStrategy
 
-from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.parallel_text import tokenize_pairs
 from ..data.rows import TextsOfColumns
 from ..errors import DataError
 from ..evaluation.evaluate import measure_translator
-from ..evaluation.metrics import translation_report
+from ..evaluation.metrics import TRANSLATION_METRICS, translation_report
 from ..hub.record import data_record
 from ..inference import Translator
 from ..inference.engine import TARGET_TOKENIZER, log_probabilities
@@ -38,8 +38,6 @@ from .run import Run, broadcast_from_main, generation_config, make_config, print
 from .trainer import TokenBudgetTrainer
 
 
-# The figures of `translation_report` that each evaluation shows.
-MEASURES = ("bleu", "bleu_lowercased", "chrf")
 GROUPS = (PairArguments, TranslatorArguments, Seq2SeqTrainingArguments)
 
 
@@ -80,8 +78,7 @@ def train(
     """
     beams = training.generation_num_beams or 1
     check_settings(arguments, training, beams)
-    metrics = ("loss", *MEASURES) if training.predict_with_generate else ("loss",)
-    with Run(arguments, training, settings, metrics, ["sacrebleu"]) as run:
+    with Run(arguments, training, settings) as run:
         run.data = data_arguments.data
         with training.main_process_first(desc="data"):
             # Refuse a wrong model before reading the data.
@@ -90,7 +87,13 @@ def train(
         tokenizers = tokenizers or broadcast_from_main(lambda: make_tokenizers(arguments, data["train"]))
         tokenizer, target_tokenizer = tokenizers
         run.target_tokenizer = target_tokenizer
-        config = make_translator_config(arguments, *tokenizers)
+        joint = arguments.vocabularies == "joint"  # embeddings and head are one matrix
+        vocabularies = {
+            "decoder_vocab_size": None if joint else len(target_tokenizer),
+            "share_encoder_decoder_embeddings": joint,
+            "tie_word_embeddings": joint,
+        }
+        config = make_config(arguments, tokenizer, arguments.preset, **vocabularies)
         print_once(*describe_data(data, {"source": tokenizer, "target": target_tokenizer}))
         with training.main_process_first(desc="tokens"):
             tokenized = tokenize_pairs(data, *tokenizers)
@@ -169,12 +172,10 @@ def load_tokenizers_to_train(arguments: TranslatorArguments) -> Tokenizers:
     """Load the tokenizers of the translator to train further."""
     config = load_config(arguments.model)
     tokenizers = load_tokenizers(arguments.model, config)
-    limit = min(config.max_position_embeddings, config.max_target_positions)
-    if (arguments.max_length or limit) > limit:
-        raise DataError(f"--max_length: {arguments.max_length} is more than the model's {limit} positions")
     for one in tokenizers:
         if not one.is_fast or one("")["input_ids"] != [config.eos_token_id]:
             raise DataError(f"{arguments.model}: no translator, a fast tokenizer that ends texts with [EOS] is needed")
+        limit = min(config.max_position_embeddings, config.max_target_positions)
         one.model_max_length = arguments.max_length or limit
     return tokenizers
 
@@ -193,32 +194,12 @@ def make_tokenizers(arguments: TranslatorArguments, train: Dataset) -> Tokenizer
     return source, target
 
 
-def make_translator_config(
-    arguments: TranslatorArguments, tokenizer: PreTrainedTokenizerBase, target_tokenizer: PreTrainedTokenizerBase
-) -> VanillaTransformerConfig:
-    """Make the configuration as `make_config` does; with one vocabulary, embeddings and head are one matrix."""
-    joint = arguments.vocabularies == "joint"
-    vocabularies = {
-        "decoder_vocab_size": None if joint else len(target_tokenizer),
-        "share_encoder_decoder_embeddings": joint,
-        "tie_word_embeddings": joint,
-    }
-    config = make_config(arguments, tokenizer, tokenizer.model_max_length, arguments.preset, **vocabularies)
-    if config.target_vocab_size < len(target_tokenizer):
-        raise DataError("--config: the target vocabulary does not fit the size that it gives")
-    return config
-
-
 def bleu_of(tokenizer: PreTrainedTokenizerBase, prediction: EvalPrediction) -> dict[str, float]:
-    """Compute `MEASURES` of generated ids, a `compute_metrics` for Trainer once the tokenizer is bound."""
-    report = translation_report(decode(tokenizer, prediction.predictions), decode(tokenizer, prediction.label_ids))
-    return {name: report[name] for name in MEASURES}
-
-
-def decode(tokenizer: PreTrainedTokenizerBase, ids) -> list[str]:
-    """Decode rows of ids, (B, T); pads may be -100."""
-    ids = [[token if token >= 0 else tokenizer.pad_token_id for token in row] for row in ids.tolist()]
-    return tokenizer.batch_decode(ids, skip_special_tokens=True)
+    """Compute BLEU and chrF of generated ids, a `compute_metrics` for Trainer once the tokenizer is bound."""
+    rows: Any = (prediction.predictions, prediction.label_ids)  # where pads are -100
+    ids = [np.where(one < 0, tokenizer.pad_token_id, one).tolist() for one in rows]
+    report = translation_report(*(tokenizer.batch_decode(one, skip_special_tokens=True) for one in ids))
+    return {name: report[name] for name in TRANSLATION_METRICS}
 
 
 def measure(

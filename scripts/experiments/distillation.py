@@ -109,10 +109,10 @@ class SoftLabels:
         self.number_of_labels = len(data["train"].features["label"].names)
         return {"soft_labels": describe_soft_labels(self.folder, data)}
 
-    def extend(self, labelled: Dataset, tokenizer: PreTrainedTokenizerBase, max_length: int) -> Dataset:
+    def extend(self, labelled: Dataset, tokenizer: PreTrainedTokenizerBase) -> Dataset:
         """Add the soft labels' rows to the tokenized training set, whose labels become one-hot; after `describe`."""
         rows = Dataset.from_parquet(escape(os.path.join(self.folder, SOFT_LABELS_FILE)))
-        soft = tokenize(rows, tokenizer, max_length, keep_texts="text" in labelled.column_names)
+        soft = tokenize(rows, tokenizer, keep_texts="text" in labelled.column_names)
         one_hot = np.eye(self.number_of_labels, dtype=np.float32)
         labelled = labelled.map(
             lambda batch: {"labels": one_hot[batch["labels"]]},

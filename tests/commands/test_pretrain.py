@@ -59,7 +59,6 @@ def test_a_pretrained_model_is_a_folder_to_fine_tune(succeed, text_file, tmp_pat
     ("arguments", "message"),
     [
         (["--predict_with_generate", "true"], "--predict_with_generate"),
-        (["--metric_for_best_model", "bleu"], "--metric_for_best_model"),
         (["--config", '{"max_position_embeddings": 4}'], "--max_length"),
         (["--model", "./post_norm", "--config", '{"dropout": 0.1}', "--tokenizer", "./other"], "pad_token_id"),
         ([*CONTINUED, "--max_length", "999"], "--max_length"),

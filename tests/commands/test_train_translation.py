@@ -177,7 +177,6 @@ def test_the_published_figures_are_those_of_the_folder(succeed, corpus, tmp_path
         (["--target_vocab_size", "60"], "--target_vocab_size"),
         (["--model", str(ROOT / "model_cards" / "nsmc-small"), "--config", "{}"], "nsmc-small: no translator"),
         (["--average_last", "3", "--save_total_limit", "2"], "--average_last: needs 3 checkpoints"),
-        (["--metric_for_best_model", "bleu"], "--metric_for_best_model"),
         (["--max_tokens", "2"], "does not fit in a batch of 2"),
     ],
 )

@@ -18,7 +18,7 @@ def tokenizer():
 
 @pytest.fixture
 def collator(tokenizer) -> AugmentingCollator:
-    collator = AugmentingCollator(tokenizer, 128, 3, ["spacing"])
+    collator = AugmentingCollator(tokenizer, 3, ["spacing"])
     collator.set_epoch(0)
     return collator
 
@@ -31,7 +31,7 @@ def test_each_spacing_is_drawn_as_often(collator):
 
 
 def test_every_second_text_has_a_slip(tokenizer):
-    collator = AugmentingCollator(tokenizer, 128, 3, ["typing_slip"])
+    collator = AugmentingCollator(tokenizer, 3, ["typing_slip"])
     assert 80 < sum(collator.change(TEXT, epoch) != TEXT for epoch in range(200)) < 120
 
 
@@ -40,19 +40,19 @@ def test_a_draw_depends_on_seed_epoch_and_text_alone(collator, tokenizer):
     rows = [{"text": text, "labels": number, "length": 5} for number, text in enumerate(texts)]
     batch = collator(rows)
     assert batch.keys() == {"input_ids", "attention_mask", "labels"}
-    expected = encode([collator.change(text, 0) for text in texts], tokenizer, 128)
+    expected = encode([collator.change(text, 0) for text in texts], tokenizer)
     rows_of_ids = zip(batch["input_ids"], batch["attention_mask"], strict=True)
     assert [ids[mask.bool()].tolist() for ids, mask in rows_of_ids] == expected
     (alone,) = collator(rows[7:8])["input_ids"]
     assert alone.tolist() == expected[7]
     collator.set_epoch(1)
     assert collator(rows)["input_ids"].tolist() != batch["input_ids"].tolist()
-    assert AugmentingCollator(tokenizer, 128, 4, ["spacing"]).change(TEXT, 0) != collator.change(TEXT, 0)
+    assert AugmentingCollator(tokenizer, 4, ["spacing"]).change(TEXT, 0) != collator.change(TEXT, 0)
 
 
 def test_the_epoch_has_to_be_known(tokenizer):
     with pytest.raises(ValueError, match="give it to the trainer"):
-        AugmentingCollator(tokenizer, 128, 3, ["spacing"])([{"text": TEXT, "labels": 0}])
+        AugmentingCollator(tokenizer, 3, ["spacing"])([{"text": TEXT, "labels": 0}])
 
 
 def test_spaced_characters_are_read_as_words(tokenizer):

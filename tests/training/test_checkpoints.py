@@ -44,12 +44,11 @@ def checkpoint(tmp_path) -> Path:
     return folder
 
 
-def test_auto_resumes_where_a_run_was_and_else_begins_one(checkpoint, caplog):
+def test_auto_resumes_where_a_run_was_and_else_begins_one(checkpoint):
     folder = checkpoint.parent
     (folder / "_run.lock").touch()
     (folder / "checkpoint-2").mkdir()
     assert prepare_output_dir(str(folder), AUTO) == str(checkpoint)
-    assert "checkpoint-2: not a whole checkpoint, skipped" in caplog.text
     (checkpoint / "trainer_state.json").unlink()  # killed while it saved its first checkpoint
     assert prepare_output_dir(str(folder), AUTO) is None
     (folder / "notes.txt").touch()

@@ -125,13 +125,12 @@ def whole(tmp_path_factory) -> Path:
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_while_it_saves_goes_on_to_the_same_end(succeed, whole, tmp_path, caplog):
+def test_a_run_that_is_killed_while_it_saves_goes_on_to_the_same_end(succeed, whole, tmp_path):
     words = ["train-classifier", *CLASSIFIER, "--output_dir", tmp_path / "run", *AUTO]
     killed = run_into(signal.SIGKILL, {"_save_optimizer_and_scheduler": [4]}, *words)
     assert killed.returncode == -signal.SIGKILL and checkpoints(tmp_path / "run")[-1] == "checkpoint-8"
     succeed(*words)
     assert read_json(tmp_path / "run" / "run.json")["resumed_from"] == "checkpoint-6"
-    assert f"{tmp_path}/run/checkpoint-8: not a whole checkpoint, skipped" in caplog.messages
     assert_same_end(tmp_path / "run", whole)
 
 
