@@ -42,7 +42,7 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
     Args:
         vocab_size: Size of the source vocabulary, and of the target vocabulary if `decoder_vocab_size` is None.
         decoder_vocab_size: Size of the target vocabulary. None means one vocabulary for both sides;
-            `resize_token_embeddings` then resizes both.
+            `resize_token_embeddings` then resizes both, else the source's alone.
         d_model: Width of the embeddings and of every layer's input and output.
         encoder_layers, decoder_layers: Number of layers of each stack (N in the paper).
         encoder_attention_heads, decoder_attention_heads: Number of heads of each attention (h in the paper).

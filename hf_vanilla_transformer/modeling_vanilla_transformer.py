@@ -561,26 +561,6 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
             self._get_resized_embeddings(target, size, mean_resizing=mean_resizing)
         return embeddings
 
-    def resize_decoder_token_embeddings(self, new_num_tokens: int, mean_resizing: bool = True) -> nn.Module:
-        """Resize the target vocabulary of a model with two, as `resize_token_embeddings` resizes the source's.
-
-        Returns:
-            The target embeddings.
-
-        Raises:
-            ValueError: the model has one vocabulary.
-        """
-        if self.config.decoder_vocab_size is None:
-            raise ValueError("`decoder_vocab_size` is None, the model has one vocabulary: use resize_token_embeddings")
-        base: Any = self.base_model
-        old = base.decoder.embed_tokens
-        embeddings = self._get_resized_embeddings(old, new_num_tokens, mean_resizing=mean_resizing)
-        if (head := self.get_output_embeddings()) is not None:
-            self.set_output_embeddings(self._get_resized_lm_head(head, new_num_tokens, mean_resizing=mean_resizing))
-        self.config.decoder_vocab_size = new_num_tokens
-        self.tie_weights()
-        return embeddings
-
 
 def _refill_sinusoid(stack: Any, incompatible_keys: Any) -> None:
     """Fill the table after `load_state_dict`: no checkpoint has it, and on the meta device it has no values."""

@@ -26,7 +26,6 @@ USED = {
     "_from_config": "transformers: a new model in a dtype, as after loading; the public `from_config` is that of Auto "
     "classes alone. test_conversion.py",
     "_get_resized_embeddings": "transformers: for `_resize_token_embeddings`",
-    "_get_resized_lm_head": "transformers: for `_resize_token_embeddings`",
     "_group_actions": "argparse: flags of HfArgumentParser in the sections of a help. commands/test_arguments.py",
     "_internal_call": "transformers: saves without a push, which follows with the record. hub/test_runs_that_push.py",
     "_optionals": "argparse: as `_group_actions`",
