@@ -12,6 +12,7 @@ import pytest
 import torch
 from accelerate.commands.launch import launch_command_parser
 from exports.models import random_model, save
+from processes import run_program
 from shared import QUIET, ROOT, TINY, TINY_TRANSLATOR, TWO_STEPS, read_json, tiny_config
 from test_conversion import checkpoint
 from torch.distributed.run import get_args_parser
@@ -255,7 +256,8 @@ def test_the_page_of_what_works_with_it(place, clone):
     program = blocks("docs/works_with.md", "python")[place]
     for module in re.findall(r"^(?:from|import) (peft|sentence_transformers|optuna)\b", program, re.MULTILINE):
         pytest.importorskip(module, reason=f"{module} is not installed")
-    exec(compile(program, "works_with.md", "exec"), {})
+    done = run_program(program)  # in a process of its own: nothing else has registered the classes
+    assert done.returncode == 0, done.stderr
     if "RecordCallback" in program:
         repository_files("runs/own")
 

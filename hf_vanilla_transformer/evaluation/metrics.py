@@ -113,7 +113,8 @@ def in_context(report: dict[str, Any], metric: str) -> str:
     text += f"; a linear model of character n-grams, {fit}: {baseline[metric]:.4f} (p = {baseline['p_value']:.2g})"
     is_better = baseline[metric] < report[metric] if metric in ERRORS else baseline[metric] > report[metric]
     if is_better and majority.get("share") != 1:
-        text += "\nThe linear model is better. What helps: a trained model (--model), more rows, a smaller model."
+        doubt = ", which may be chance" if baseline["p_value"] >= 0.05 else ""
+        text += f"\nThe linear model is better{doubt}. What helps: a trained model (--model), more rows, a smaller model."
     return text
 
 
