@@ -114,7 +114,8 @@ def in_context(report: dict[str, Any], metric: str) -> str:
     is_better = baseline[metric] < report[metric] if metric in ERRORS else baseline[metric] > report[metric]
     if is_better and majority.get("share") != 1:
         doubt = ", which may be chance" if baseline["p_value"] >= 0.05 else ""
-        text += f"\nThe linear model is better{doubt}. What helps: a trained model (--model), more rows, a smaller model."
+        text += f"\nThe linear model is better{doubt}."
+        text += " What helps: a trained model (--model), more rows, a smaller model."
     return text
 
 
