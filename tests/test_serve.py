@@ -1,6 +1,5 @@
 """The service of docs/serve.md answers as the command does, and refuses what is too much."""
 
-import importlib.util
 import json
 import re
 import subprocess
@@ -18,6 +17,9 @@ from shared import ROOT
 from hf_vanilla_transformer import Classifier, export
 
 
+for package in ("onnxruntime", "fastapi", "uvicorn"):
+    pytest.importorskip(package, reason=f"{package} is not installed")
+
 PAGE = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
 TEXTS = ["재미있다", "정말 지루했다 " * 90, "", "\u200b", "a\x00b", "😀", "\u202eabc", "x\u2028y", '"\\', "ㅋ" * 2000]
 
@@ -25,7 +27,6 @@ TEXTS = ["재미있다", "정말 지루했다 " * 90, "", "\u200b", "a\x00b", "�
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("service")
-    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     export(str(ROOT / "model_cards" / "nsmc-small"), format="onnx", output_dir=str(folder / "model"))
     return folder
 
@@ -33,8 +34,6 @@ def folder(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def service(folder):
     """The address of the program in a process of its own."""
-    if not all(map(importlib.util.find_spec, ("fastapi", "uvicorn"))):
-        pytest.skip("fastapi or uvicorn is not installed")
     (program,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     assert len([line for line in program.splitlines() if line]) <= 25
     (folder / "serve.py").write_text(program, encoding="utf-8")

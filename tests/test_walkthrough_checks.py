@@ -205,7 +205,9 @@ def test_answers_by_other_hands_are_judged_rightly(checks, monkeypatch):
     assert len(vague) <= 2, vague  # shapes that do not fit: PyTorch's words, with the line
 
 
+@pytest.mark.parametrize("checks", ["ko"], indirect=True)
 def test_known_mistakes_are_mistakes(checks):
+    """The English answers have the same code: tests/test_walkthrough_languages.py."""
     for blanks, rows in checks.MISTAKES.items():
         answers = [inspect.getsource(getattr(checks.my_transformer, name)) for name in blanks.split()]
         texts = [ast.unparse(ast.parse(answer)) for answer in answers]

@@ -61,7 +61,7 @@ def test_the_graph_computes_the_same(fields, tmp_path):
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory) -> Path:
-    """The published classifier's export in int8; tests/test_serve.py has the one in float32."""
+    """The published classifier's export in int8; tests/test_documentation.py makes one in float32."""
     folder = tmp_path_factory.mktemp("onnx") / "export"
     export(PUBLISHED, output_dir=str(folder), format="onnx", quantize="int8")
     return folder
