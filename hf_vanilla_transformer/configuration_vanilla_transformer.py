@@ -210,8 +210,8 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
             self.auto_map = AUTO_MAP | {name: where for name, where in named.items() if "--" not in where}
         super().save_pretrained(save_directory, push_to_hub=push_to_hub, **kwargs)
 
-    def validate_sizes(self):
-        """Check that sizes are at least 1."""
+    def validate_numbers(self):
+        """Check that sizes are at least 1, dropout rates between 0 and 1, and so on."""
         for name in (
             *("vocab_size", "decoder_vocab_size", "d_model", "head_dim", "encoder_layers", "decoder_layers"),
             *("encoder_attention_heads", "decoder_attention_heads", "encoder_ffn_dim", "decoder_ffn_dim"),
@@ -222,6 +222,12 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
                 raise ValueError(f"`{name}` must be at least 1, got {size}")
         if self.position_offset < 0:
             raise ValueError(f"`position_offset` must be at least 0, got {self.position_offset}")
+        for name in ("dropout", "attention_dropout", "activation_dropout", "embedding_dropout"):
+            rate = getattr(self, name)
+            if not 0 <= rate <= 1:
+                raise ValueError(f"`{name}` must be between 0 and 1, got {rate}")
+        if not self.layer_norm_eps > 0:
+            raise ValueError(f"`layer_norm_eps` must be greater than 0, got {self.layer_norm_eps}")
 
     def validate_heads(self):
         """Check that the number of heads divides d_model, unless `head_dim` is given."""
@@ -230,17 +236,8 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
             if self.head_dim is None and heads >= 1 and self.d_model % heads != 0:
                 raise ValueError(f"`{name}` {heads} must divide `d_model` {self.d_model}, unless `head_dim` is given")
 
-    def validate_rates(self):
-        """Check the dropout rates and `layer_norm_eps`."""
-        for name in ("dropout", "attention_dropout", "activation_dropout", "embedding_dropout"):
-            rate = getattr(self, name)
-            if not 0 <= rate <= 1:
-                raise ValueError(f"`{name}` must be between 0 and 1, got {rate}")
-        if not self.layer_norm_eps > 0:
-            raise ValueError(f"`layer_norm_eps` must be greater than 0, got {self.layer_norm_eps}")
-
     def validate_choices(self):
-        """Check fields that are one of several names."""
+        """Check fields that are one of several names, and that the model is an encoder-decoder."""
         for name, choices in (
             ("activation_function", ACT2FN),
             ("layer_norm_type", LAYER_NORM_TYPES),
@@ -253,6 +250,8 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
                 raise ValueError(f"`{name}` must be one of {', '.join(map(str, choices))}, got {value!r}")
         if self.layer_norm_type != "standard" and self.d_model == 1:
             raise ValueError(f"`layer_norm_type` {self.layer_norm_type!r} needs a `d_model` of at least 2")
+        if not self.is_encoder_decoder:
+            raise ValueError("`is_encoder_decoder` must be true: this model has no other form")
 
     def validate_vocabularies(self):
         """Check that special ids are tokens: the padding token of both vocabularies, the others of the target's."""
@@ -267,11 +266,6 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
             for token_id in ids if isinstance(ids, list) else [] if ids is None else [ids]:
                 if not 0 <= token_id < size:
                     raise ValueError(f"`{name}` must be in the vocabulary of {size} tokens, got {token_id}")
-
-    def validate_task(self):
-        """Check that the model is an encoder-decoder."""
-        if not self.is_encoder_decoder:
-            raise ValueError("`is_encoder_decoder` must be true: this model has no other form")
 
 
 # Further names that transformers reads.

@@ -86,7 +86,7 @@ def typing_slip(text: str, generator: Random) -> str:
     ㅘ and ㄺ, stay; a letter with Shift counts as its key without.
     """
     text = unicodedata.normalize("NFC", text)
-    slips = [(match.start(), slip) for match in _SYLLABLE.finditer(text) if (slip := _slip(match[0], generator))]
+    slips = [(one.start(), generator.choice(found)) for one in _SYLLABLE.finditer(text) if (found := _slips(one[0]))]
     if not slips:
         return text
     place, slip = generator.choice(slips)
@@ -127,18 +127,12 @@ def _characters(word: str) -> list[str]:
     return characters
 
 
-def _slip(syllable: str, generator: Random) -> str | None:
-    """Replace one letter of a syllable; return None if no letter of it can be replaced."""
+def _slips(syllable: str) -> list[str]:
+    """Return the syllables that differ in one letter, by a neighbour on the keyboard."""
+    slips = []
     number = ord(syllable) - _FIRST_SYLLABLE
-    parts = [number // 588, number // 28 % 21, number % 28]
-    letters = [kind[part] for kind, part in zip((_INITIALS, _VOWELS, _FINALS), parts, strict=True)]
-    choices = [
-        (place, neighbour)
-        for place, letter in enumerate(letters)
-        for neighbour in _NEIGHBOURS.get(_WITHOUT_SHIFT.get(letter, letter), "")
-    ]
-    if not choices:
-        return None
-    place, letter = generator.choice(choices)
-    parts[place] = (_INITIALS, _VOWELS, _FINALS)[place].index(letter)
-    return chr(_FIRST_SYLLABLE + 588 * parts[0] + 28 * parts[1] + parts[2])
+    for letters, step in ((_INITIALS, 588), (_VOWELS, 28), (_FINALS, 1)):
+        place = number // step % len(letters)
+        letter = _WITHOUT_SHIFT.get(letters[place], letters[place])
+        slips += [chr(ord(syllable) + step * (letters.index(one) - place)) for one in _NEIGHBOURS.get(letter, "")]
+    return slips

@@ -698,8 +698,6 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
         kwargs = read_elsewhere(kwargs)
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("Give exactly one of `decoder_input_ids` and `decoder_inputs_embeds`")
-        if encoder_hidden_states is None:
-            raise ValueError("The decoder needs `encoder_hidden_states`")
         if encoder_hidden_states.shape[1] == 0:  # an empty text becomes padding, as in a batch with other texts
             encoder_hidden_states = nn.functional.pad(encoder_hidden_states, (0, 0, 0, 1))
             encoder_attention_mask = encoder_hidden_states.new_zeros(encoder_hidden_states.shape[:2])
