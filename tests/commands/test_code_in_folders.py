@@ -61,21 +61,6 @@ def plant(tiny_models, tmp_path):
     assert not marker.exists()
 
 
-def test_every_door_says_that_no_code_may_run(tmp_path):
-    """Also one that an option would open."""
-    asked = []
-
-    class Loader:
-        @staticmethod
-        def from_pretrained(folder, **options):
-            asked.append(options)
-
-    load_from(Loader, "folder", "model", dtype="float32")
-    assert asked == [{"trust_remote_code": False, "dtype": "float32"}]
-    with pytest.raises(DataError, match="multiple values"):
-        load_from(Loader, "folder", "model", trust_remote_code=True)
-
-
 @pytest.fixture
 def planted(plant, monkeypatch):
     """A folder in which every `auto_map` that transformers reads names the folder's code."""
