@@ -47,19 +47,19 @@ def read_tables(
         with data_errors(name if is_here else f"{name}: no such file or folder here; as a name on the Hub"):
             tables = dict(load_dataset(name, config_name))
     split_of = {other: split for split, names in NAMES.items() for other in names}
-    if len({split_of.get(split, split) for split in tables}) < len(tables):
+    named = {split_of.get(split, split): table for split, table in tables.items()}
+    if len(named) < len(tables):
         raise DataError(f"{name}: of {', '.join(tables)}, two are the same split; keep one")
-    tables = {split_of.get(split, split): table for split, table in tables.items()}
-    if unused := [split for split in tables if split not in SPLITS]:
+    if unused := [split for split in named if split not in SPLITS]:
         logger.warning(f"{name}: not read: the splits {', '.join(unused)}")
     data, quotings = DatasetDict(), NSMC_QUOTINGS if nsmc_files else 1
-    for split in [split for split in SPLITS if split in tables]:
-        table = tables[split]
+    for split in [split for split in SPLITS if split in named]:
+        table = named[split]
         try:
             is_rows = isinstance(table, Dataset)
             data[split] = _select(name, table, columns) if is_rows else _read_table(table, columns, encoding, quotings)
         except ColumnError as error:
-            if error.missing != "label" or split == "train" or "train" not in tables:
+            if error.missing != "label" or split == "train" or "train" not in named:
                 raise
             logger.warning(f"{name}: not read: the split {split}, which has no labels")
     return data
