@@ -1,10 +1,7 @@
-"""onnxruntime computes what torch computes, also without torch and in Node."""
+"""onnxruntime computes what torch computes, also without torch."""
 
-import json
-import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -104,32 +101,3 @@ def test_a_damaged_file_is_named(published, tmp_path):
     (tmp_path / "export" / "onnx" / "model_quantized.onnx").write_bytes(b"broken")
     with pytest.raises(ValueError, match=f"^{re.escape(str(tmp_path / 'export'))}/onnx/model_quantized.onnx: "):
         load_engine(str(tmp_path / "export"))
-
-
-TRANSFORMERS_JS = os.environ.get("TRANSFORMERS_JS_DIR", "")
-IN_NODE = """\
-import { readFileSync } from "node:fs";
-import { AutoConfig, env, pipeline } from "@huggingface/transformers";
-
-env.allowRemoteModels = false;
-const config = await AutoConfig.from_pretrained(".");
-config.model_type = "bert";
-const classify = await pipeline("text-classification", ".", { config });
-console.log("ANSWER" + JSON.stringify(await classify(JSON.parse(readFileSync(0, "utf-8")))));
-"""
-
-
-@pytest.mark.skipif(
-    not TRANSFORMERS_JS or shutil.which("node") is None,
-    reason="TRANSFORMERS_JS_DIR names no folder with node_modules/@huggingface/transformers, or there is no node",
-)
-def test_classifier_in_node(published):
-    texts = load_labelled_text("sample")["test"]["text"][:200]
-    # Node looks for packages from the program's folder upwards.
-    (published / "node_modules").symlink_to(Path(TRANSFORMERS_JS, "node_modules").resolve())
-    (published / "program.mjs").write_text(IN_NODE, encoding="utf-8")
-    words = {"cwd": published, "input": json.dumps(texts), "stdout": subprocess.PIPE, "text": True}
-    answers = json.loads(subprocess.run(["node", "program.mjs"], **words).stdout.split("ANSWER")[1])
-    for answer, expected in zip(answers, Classifier(published)(texts), strict=True):
-        assert answer["label"] == expected["label"]
-        assert answer["score"] == pytest.approx(expected["score"], abs=0.02)

@@ -7,11 +7,9 @@ from pathlib import Path
 import matplotlib
 import pytest
 import torch
-from shared import ROOT, tiny_config
-from transformers.masking_utils import create_causal_mask
+from shared import ROOT
 
 from hf_vanilla_transformer.hub.curves import plot_training_curves
-from hf_vanilla_transformer.modeling_vanilla_transformer import sinusoid_table
 
 
 sys.path.insert(0, str(ROOT / "docs" / "walkthrough"))
@@ -32,33 +30,6 @@ def strict():
             warnings.filterwarnings("ignore", "Glyph .* missing from font")
         yield
     assert dict(matplotlib.rcParams) == before
-
-
-def images(figure) -> list[torch.Tensor]:
-    return [torch.as_tensor(image.get_array().filled()) for axes in figure.axes for image in axes.get_images()]
-
-
-@pytest.mark.parametrize("attention_mask", [[1, 1, 1, 1], [1, 1, 0, 0]])
-def test_the_combined_mask_is_the_decoders(attention_mask):
-    pad, causal, both = images(paper_plots.plot_masks(list("abcd"), attention_mask))
-    config = tiny_config()
-    config._attn_implementation = "eager"
-    expected = create_causal_mask(
-        config=config,
-        inputs_embeds=torch.zeros(1, 4, 16),
-        attention_mask=torch.tensor([attention_mask]),
-        cache=None,
-    )
-    assert torch.equal(both.bool(), expected[0, 0] == 0)
-    assert torch.equal(both, pad * causal)
-    assert pad.sum() == 4 * sum(attention_mask) and causal.sum() == 10
-
-
-def test_positions_and_heads_have_their_numbers():
-    assert torch.equal(*images(paper_plots.plot_sinusoid_table(9, 6)), sinusoid_table(9, 6))
-    probabilities = torch.rand(5, 3, 5).softmax(dim=-1)
-    figure = paper_plots.plot_attention(probabilities, ["a", "$x^{$", "c"], list("defgh"))
-    assert torch.equal(torch.stack(images(figure)), probabilities)
 
 
 def test_korean_is_drawn_with_a_font_that_matplotlib_has_not_listed_yet(tmp_path, monkeypatch, recwarn):

@@ -41,12 +41,11 @@ def test_the_folder_comes_as_a_whole(output):
         pytest.fail("it is full")
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError, SystemExit])
-def test_what_fails_leaves_all_as_it_was(output, error, tmp_path):
+def test_what_fails_leaves_all_as_it_was(output, tmp_path):
     before = tree(tmp_path)
-    with pytest.raises(error), finished_folder(str(output)) as folder:
+    with pytest.raises(KeyboardInterrupt), finished_folder(str(output)) as folder:
         write(folder)
-        raise error
+        raise KeyboardInterrupt
     assert tree(tmp_path) == before
 
 
@@ -68,6 +67,6 @@ with finished_folder(sys.argv[1]) as folder:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no such signal")
-def test_a_killed_process_leaves_no_half_of_it(output):
-    assert run_program(KILLED, output, int(signal.SIGKILL)).returncode == -signal.SIGKILL
-    assert not output.exists() or not tree(output)
+def test_a_killed_process_leaves_no_half_of_it(tmp_path):
+    assert run_program(KILLED, tmp_path / "output", int(signal.SIGKILL)).returncode == -signal.SIGKILL
+    assert not (tmp_path / "output").exists()

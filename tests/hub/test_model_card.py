@@ -3,7 +3,6 @@
 import ast
 import importlib
 import json
-import os
 import re
 import shlex
 import shutil
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from huggingface_hub import ModelCard
-from shared import QUIET, ROOT, RUN_FILES, TINY, read_json, run_without_the_package, train_translator
+from shared import QUIET, ROOT, RUN_FILES, TINY, read_json, train_translator
 from transformers import AutoConfig, AutoTokenizer
 
 from hf_vanilla_transformer.commands import pretrain, train_translation
@@ -113,30 +112,6 @@ def test_a_published_folder_is_a_complete_repository(folder):
         assert (folder / file).read_bytes() == (ROOT / "hf_vanilla_transformer" / file).read_bytes(), "make cards"
     assert load_model(str(folder)).num_parameters() == read_json(folder / "run.json")["parameters"]
     assert (folder / "model.safetensors").stat().st_size <= (9 if "multi30k" in folder.name else 10) * 10**6
-
-
-@pytest.mark.slow
-def test_the_ready_made_models_work_offline_without_the_package(tmp_path):
-    program = """
-import sys
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, pipeline
-
-classify = pipeline("text-classification", model=sys.argv[1] + "/nsmc-small", trust_remote_code=True)
-for answer in classify(["정말 재미있고 감동적인 영화", "지루하고 유치했다", "쓰레기 영화"]):
-    print(answer["label"], answer["score"] > 0.8)
-folder = sys.argv[1] + "/multi30k-de-en"
-model = AutoModelForSeq2SeqLM.from_pretrained(folder, trust_remote_code=True)
-tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
-texts = ["Zwei Hunde spielen im Schnee.", "Ein Mann fährt mit dem Fahrrad durch die Stadt."]
-ids = model.generate(**tokenizer(texts, padding=True, return_tensors="pt"), num_beams=5)
-print("\\n".join(tokenizer.batch_decode(ids, skip_special_tokens=True)))
-"""
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
-    out = run_without_the_package(program, ROOT / "model_cards", home=tmp_path, environment=environment)
-    assert out.splitlines() == [
-        *("positive True", "negative True", "negative True"),
-        *("Two dogs play in the snow.", "A man is riding a bicycle through the city."),
-    ]
 
 
 def test_a_pretrained_models_card_is_its_record(tmp_path, text_file, run_example):

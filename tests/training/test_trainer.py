@@ -1,7 +1,5 @@
 """Training by transformers' Trainer: the loop is its own; here is what must hold of our model in it."""
 
-import signal
-
 import numpy as np
 import pytest
 import torch
@@ -13,16 +11,14 @@ from transformers import (
     EarlyStoppingCallback,
     Seq2SeqTrainingArguments,
     Trainer,
-    TrainerCallback,
 )
 
 from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
-from hf_vanilla_transformer.errors import DataError, TrainingStopped
+from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.evaluation.metrics import compute_metrics
-from hf_vanilla_transformer.hub.record import epochs
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training.batches import TokenBudgetBatchSampler
 from hf_vanilla_transformer.training.trainer import ResumableTrainer, TokenBudgetTrainer
@@ -54,7 +50,7 @@ def arguments(folder, **overrides) -> Seq2SeqTrainingArguments:
     return Seq2SeqTrainingArguments(str(folder), **{**defaults, **overrides})
 
 
-def train_classifier(folder, tokenizer, resume=None, callbacks=(), stop=None, **overrides) -> Trainer:
+def train_classifier(folder, tokenizer, resume=None, callbacks=(), **overrides) -> Trainer:
     torch.manual_seed(0)
     trainer = ResumableTrainer(
         VanillaTransformerForSequenceClassification(tiny_config()),
@@ -66,21 +62,8 @@ def train_classifier(folder, tokenizer, resume=None, callbacks=(), stop=None, **
         processing_class=tokenizer,
         compute_metrics=compute_metrics,
     )
-    if stop is not None:
-        trainer.add_callback(StopAt(trainer, stop))
     trainer.train(resume_from_checkpoint=resume)
     return trainer
-
-
-class StopAt(TrainerCallback):
-    """Tells a trainer to stop in its step number `step`."""
-
-    def __init__(self, trainer: ResumableTrainer, step: int):
-        self.trainer, self.step = trainer, step
-
-    def on_step_begin(self, args, state, control, **kwargs):
-        if state.global_step + 1 == self.step:
-            self.trainer.stop()
 
 
 @pytest.mark.parametrize("task", ["classification", "generation"])
@@ -126,31 +109,6 @@ def test_a_finished_run_takes_no_further_step(tmp_path, tokenizer):
     assert resumed.state.global_step == 3
     for (name, expected), value in zip(whole.model.named_parameters(), resumed.model.parameters(), strict=True):
         assert torch.equal(value, expected), name
-
-
-@pytest.mark.parametrize(("kept", "step"), [("no", 16), ("best", 5)])
-def test_a_trainer_that_is_told_to_stop_saves_and_goes_on_to_the_same_end(kept, step, tmp_path, tokenizer):
-    """In an epoch and in the last step; without a signal's handler of its own."""
-    settings = {"num_train_epochs": 2, "save_strategy": kept, "save_steps": 4, "eval_strategy": "epoch"}
-    settings |= {"metric_for_best_model": "loss"}
-    handler = signal.getsignal(signal.SIGTERM)
-
-    def train(name, stop=None, resume=None):
-        return train_classifier(tmp_path / name, tokenizer, resume=resume, stop=stop, **settings)
-
-    whole = train("whole")
-    with pytest.raises(TrainingStopped, match=f"step {step}$"):
-        train("run", stop=step)
-    (saved,) = [*(tmp_path / "run").glob(f"*checkpoint-{step}")]
-    resumed = train("run", resume=str(saved))
-    assert resumed.state.global_step == whole.state.global_step == 16
-    for (name, expected), value in zip(whole.model.named_parameters(), resumed.model.parameters(), strict=True):
-        assert torch.equal(value, expected), name
-    losses = [[row["eval_loss"] for row in epochs(run.state.log_history)] for run in (whole, resumed)]
-    assert losses[0] == losses[1] and len(losses[0]) == 2
-    assert signal.getsignal(signal.SIGTERM) == handler
-    resumed.train()  # the one that was stopped is over
-    assert resumed.state.global_step == 16
 
 
 EARLY = {"load_best_model_at_end": True, "eval_strategy": "epoch", "save_strategy": "epoch", "learning_rate": 0.0}
