@@ -17,12 +17,15 @@ translator: BLEU, cased and lower-cased, and chrF, with sacreBLEU's signatures.
 fewer ㅋ and ㅠ, without punctuation, decomposed (NFD), with a slip of the fingers, in the other case.
 """
 
+from ..errors import DataError
 from ..settings.groups import EvaluationArguments, LabelledTextArguments, PairArguments
 from .arguments import read_command_line
 
 
 def main(argv: list[str] | None = None) -> None:
-    _, settings = read_command_line([EvaluationArguments, PairArguments, LabelledTextArguments], __doc__, argv)
+    recipe, settings = read_command_line([EvaluationArguments, PairArguments, LabelledTextArguments], __doc__, argv)
+    if recipe is not None or "model" not in settings:
+        raise DataError("name the model by --model")
     from ..evaluation.evaluate import evaluate
 
     evaluate(**settings)

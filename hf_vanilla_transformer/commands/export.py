@@ -10,11 +10,11 @@ does not agree with the model on random texts.
 """
 
 from ..settings.groups import ExportArguments
-from .arguments import read_command_line
+from .arguments import parse_arguments
 
 
 def main(argv: list[str] | None = None) -> None:
-    _, settings = read_command_line([ExportArguments], __doc__, argv)
+    (arguments,), _ = parse_arguments([ExportArguments], __doc__, argv)
     from ..exports import export
 
-    export(**settings)
+    export(**vars(arguments))

@@ -10,7 +10,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from ..inference.folder import set_model_inputs
 from ..inference.precision import training_precision
-from ..settings.reading import NOT_IN_RECIPE
+from ..settings.reading import belongs_to_recipe
 from .model_card import save_model_card
 from .record import data_record, metrics_of_training, save_record
 
@@ -76,4 +76,4 @@ def changed_arguments(arguments: TrainingArguments) -> dict[str, Any]:
     state = {"use_configured_state": True}
     defaults = type(arguments)(arguments.output_dir, use_cpu=arguments.use_cpu, accelerator_config=state).to_dict()
     changed = {name: value for name, value in arguments.to_dict().items() if value != defaults[name]}
-    return {name: value for name, value in changed.items() if name not in NOT_IN_RECIPE}
+    return {name: value for name, value in changed.items() if belongs_to_recipe(name)}

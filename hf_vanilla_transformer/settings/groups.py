@@ -128,10 +128,8 @@ class ModelArguments:
     )
     license: str | None = HfArg(default=None, help="Licence of the weights, as the Hub names it; by default none.")
     dry_run: bool = HfArg(default=False, help="Say what the data and the model are; write nothing.")
-    tokenizer_model: VocabularyKind | None = HfArg(default=None, help="Kind of a new vocabulary, by default `bpe`.")
-    vocab_size: int | None = HfArg(
-        default=None, help="Size of a new vocabulary; by default 8007, a translator's 8000."
-    )
+    tokenizer_model: VocabularyKind = HfArg(default="bpe", help="Kind of a new vocabulary.")
+    vocab_size: int = HfArg(default=8007, help="Size of a new vocabulary.")
 
     def __post_init__(self):
         if self.model and set(self.config) - DROPOUT_FIELDS:
@@ -143,11 +141,6 @@ class VocabularyArguments(ModelArguments):
     """Settings of a model with one vocabulary: that of --tokenizer or --model, or a new one."""
 
     tokenizer: str | None = HfArg(default=None, help="A folder or Hub name; by default --model's, or a new one.")
-
-    def __post_init__(self):
-        super().__post_init__()
-        new = {"vocab_size": 8007, "tokenizer_model": "bpe"}
-        apply_defaults(self, "tokenizer" if self.tokenizer else "model", **new)
 
 
 @dataclass
@@ -198,9 +191,10 @@ class ClassifierArguments(VocabularyArguments):
 
 @dataclass
 class TranslatorArguments(ModelArguments):
-    preset: str | None = HfArg(default=None, help="Preset of a new model's configuration, by default `base`.")
-    vocabularies: Literal["joint", "separate"] | None = HfArg(
-        default=None, help="Of a new model: `joint` (one, its embeddings shared and tied) or `separate`."
+    preset: str = HfArg(default="base", help="Preset of a new model's configuration.")
+    vocab_size: int = HfArg(default=8000, help="Size of a new vocabulary.")
+    vocabularies: Literal["joint", "separate"] = HfArg(
+        default="joint", help="Of a new model: `joint` (one, its embeddings shared and tied) or `separate`."
     )
     target_vocab_size: int | None = HfArg(
         default=None, help="Of a separate target vocabulary; by default the source's."
@@ -215,8 +209,6 @@ class TranslatorArguments(ModelArguments):
     def __post_init__(self):
         super().__post_init__()
         check_at_least(1, self, "max_length", "average_last")
-        new = {"preset": "base", "vocabularies": "joint", "tokenizer_model": "bpe", "vocab_size": 8000}
-        apply_defaults(self, "model", **new, target_vocab_size=None)
         if self.target_vocab_size is not None and self.vocabularies == "joint":
             raise DataError("--target_vocab_size: needs --vocabularies separate")
         if self.max_sentences is not None and (self.max_tokens is None or self.max_sentences < 1):
@@ -246,11 +238,7 @@ class DenoisingArguments:
 
 @dataclass
 class DenoiserArguments(VocabularyArguments):
-    preset: str | None = HfArg(default=None, help="Preset of a new model's configuration, by default `base`.")
-
-    def __post_init__(self):
-        super().__post_init__()
-        apply_defaults(self, "model", preset="base")
+    preset: str = HfArg(default="base", help="Preset of a new model's configuration.")
 
 
 @dataclass
@@ -262,10 +250,6 @@ class EvaluationArguments(RobustnessArguments, EngineArguments):
     num_beams: int | None = HfArg(default=None, help="Beams of a translator; by default those of its `generate`.")
     batch_size: int = HfArg(default=128, help="Texts in one pass through the model.")
 
-    def __post_init__(self):
-        super().__post_init__()
-        check_at_least(1, self, "batch_size", "num_beams")
-
 
 @dataclass
 class ExportArguments:
@@ -275,15 +259,6 @@ class ExportArguments:
     )
     output_dir: str = HfArg(help="The folder for the export; it must be empty or missing.")
     quantize: Literal["int8"] | None = HfArg(default=None, help="`int8`; by default float32.")
-
-
-def apply_defaults(arguments: Any, flag: str, **defaults: Any) -> None:
-    """Set what is None to a new model's or vocabulary's default; refuse the rest if `flag` names an existing one."""
-    for name, default in defaults.items():
-        if getattr(arguments, name) is None:
-            setattr(arguments, name, default)
-        elif getattr(arguments, flag):
-            raise DataError(f"--{name}: has no effect with --{flag}, which has its own")
 
 
 def check_at_least(minimum: int, arguments: Any, *names: str) -> None:

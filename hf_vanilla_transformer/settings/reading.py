@@ -23,20 +23,6 @@ from .recipes import find_recipe, read_file
 if TYPE_CHECKING:
     from transformers import TrainingArguments
 
-# Settings that belong to one machine or one call.
-NOT_IN_RECIPE = {
-    "output_dir",
-    "run_name",
-    "resume_from_checkpoint",
-    "use_cpu",
-    "disable_tqdm",
-    "push_to_hub",
-    "hub_token",
-    "hub_model_id",
-    "hub_private_repo",
-    "hub_revision",
-    "hub_strategy",
-}
 # Settings of a recipe for a new vocabulary or a new model, by the setting that brings an existing one.
 OF_NEW_VOCABULARY = {"vocab_size", "target_vocab_size", "tokenizer_model"}
 OF_NEW = {
@@ -128,6 +114,10 @@ def read_settings(
     if missing := [f"--{name}" for name in parser.required if name not in values]:
         parser.error(f"the following arguments are required: {', '.join(missing)}")
     if any(map(is_training, groups)):
+        for source, names in OF_NEW.items():
+            for name in values.keys() & (names - {"config", "tokenizer"}):
+                if values.get(source) and values[name] is not None:
+                    parser.error(f"--{name}: has no effect with --{source}, which has its own")
         set_machine(values)
         values.setdefault("hub_strategy", "end")  # Trainer's pushes in mid-training send whatever lies in the folder
         values["output_dir"] = values.get("output_dir") or f"runs/{command if file is None else file.stem}"
@@ -137,8 +127,14 @@ def read_settings(
         raise DataError(str(error)) from error
     for arguments in filter(lambda one: is_training(type(one)), parsed):
         check_training(arguments)
-    recorded = {name: value for name, value in {**of_recipe, **given}.items() if name not in NOT_IN_RECIPE}
+    recorded = {name: value for name, value in {**of_recipe, **given}.items() if belongs_to_recipe(name)}
     return parsed, {name: name_of(value) if is_in_memory(value) else value for name, value in recorded.items()}
+
+
+def belongs_to_recipe(name: str) -> bool:
+    """Whether a setting is of the run, not of one machine or one call."""
+    of_call = ("output_dir", "run_name", "resume_from_checkpoint", "use_cpu", "disable_tqdm", "push_to_hub")
+    return name not in of_call and not name.startswith("hub_")
 
 
 def is_training(group: type) -> bool:

@@ -159,7 +159,7 @@ def test_a_translator_is_measured_by_its_translations(succeed, refused, corpus, 
     ("arguments", "message"),
     [
         (["--split", "tset"], "--split"),
-        (["--batch_size", "0"], "--batch_size"),
+        (["--batch_size", "0"], "batch_size"),
         (["--data", "nowhere.csv"], "nowhere.csv"),
         (["--robustness", "upside_down"], "no such change: upside_down"),
         (["--data", "three.csv"], "the model has no label a, b, c; it has negative, positive"),

@@ -31,6 +31,8 @@ def test_without_a_command_all_are_listed(capsys, words):
         (["train-classifer", "sample"], 2, "error: no command 'train-classifer'; there are train-classifier"),
         (["predict", "--help"], 0, "--batch_size"),
         (["translate", "--modle", "x"], 2, "--modle"),
+        (["evaluate", "--split", "test"], 2, "name the model by --model"),
+        (["export", "--quantize", "int8"], 2, "required: --model, --format, --output_dir"),
     ],
 )
 def test_what_needs_no_model_is_answered_without_torch(words, status, answer):
@@ -40,6 +42,11 @@ def test_what_needs_no_model_is_answered_without_torch(words, status, answer):
     assert result.returncode == status and answer in result.stdout + result.stderr
     assert not re.search(r"\| *(torch|datasets)$", result.stderr, re.MULTILINE)
     assert len(words) > 1 and words[1][0] == "-" or not re.search(r"\| *transformers$", result.stderr, re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", ["predict", "translate", "evaluate", "export"])
+def test_a_model_is_named_by_its_flag(refused, command):
+    assert "--model" in refused(command, "runs/mine")
 
 
 @pytest.mark.parametrize("module", ["commands.evaluate", "evaluation.evaluate"])
