@@ -1,24 +1,27 @@
-// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* The page: opens a model, answers what is typed, shows one panel of it. */
 
 import { Model } from "./client.js";
 import { bestOf, button, hideHint, make, number, percent, readColours } from "./draw.js";
 import { renderPanel } from "./frame.js";
 import map, { drawMap } from "./panels/map.js";
-import { EXAMPLES, LABELS, WORDS } from "./words.js";
 
 const PANELS = ["map", "text", "head", "attentions", "layers", "decoding", "lens", "classifier", "experiments", "training"];
 const get = (selector) => document.querySelector(selector);
 const input = get("#input");
 const parameters = new URLSearchParams(location.search);
 const page = { depth: "idea", guesses: {}, states: {}, model: null, run: null };
-page.language = ["ko", "en"].find((one) => one === parameters.get("lang")) ?? (navigator.language.startsWith("ko") ? "ko" : "en");
 
-/** What the page says in its language (what has one text says the same in both), with values in the places in braces. */
+/** Speak "ko" or "en"; only the words of that language are loaded. */
+async function speak(language) {
+  const words = (await import(`./words/${language}.js`)).default;
+  Object.assign(page, { language, words });
+}
+
+/** GROUP.NAME of the words, or NAME of their group `page`, with values in the places in braces. */
 function w(name, values = {}) {
   const [group, ...rest] = name.split(".");
-  const [korean = "", english = korean] = (rest.length ? WORDS[group]?.[rest.join(".")] : WORDS.page[name]) ?? [];
-  return (page.language === "ko" ? korean : english).replace(/(?<![_^])\{(\w+)\}/g, (_, key) => values[key] ?? "");
+  const text = (rest.length ? page.words[group]?.[rest.join(".")] : page.words.page[name]) ?? "";
+  return text.replace(/(?<![_^])\{(\w+)\}/g, (_, key) => values[key] ?? "");
 }
 
 /* Opening a model */
@@ -45,7 +48,8 @@ async function open(filesOrUrl, name) {
     page.model = model;
     const { config, task } = model;
     page.startPiece = await model.piece(config.decoder_start_token_id);
-    page.examples = EXAMPLES[task][await languageOf(model)];
+    const examples = (await import(`./examples/${task}.js`)).default;
+    page.examples = examples[await languageOf(model, examples)];
     input.value = page.examples[0];
     get(".ask").hidden = false;
     say();
@@ -56,9 +60,9 @@ async function open(filesOrUrl, name) {
 }
 
 /** In which language the model reads: the one of whose first sentence it is surest. */
-async function languageOf(model) {
+async function languageOf(model, examples) {
   const scores = {};
-  for (const [language, [sentence]] of Object.entries(EXAMPLES[model.task])) {
+  for (const [language, [sentence]] of Object.entries(examples)) {
     const { ids, pieces } = await model.encodeText(sentence);
     scores[language] = -ids.length / sentence.length - 100 * pieces.filter((piece) => /unk/i.test(piece)).length;
     if (model.task !== "translation" || scores[language] < -50) continue;
@@ -77,7 +81,7 @@ function fail(error) {
 /** No model: say why, and how to open one. */
 function showStart() {
   const { error } = page;
-  const words = error ? (error.sentences?.[page.language] ?? error.message) : "";
+  const words = error ? (w(`failure.${error.code}`, error) || error.message) : "";
   const example = make("code", { text: "?model=USER/NAME" });
   get("#side").hidden = get(".ask").hidden = true;
   get("#panel").replaceChildren(
@@ -148,7 +152,7 @@ async function answer() {
 
 const labelOf = (place) => {
   const own = page.model.labels[place] ?? String(place);
-  return new Map(Object.entries(LABELS)).get(own)?.[page.language === "ko" ? 0 : 1] ?? own;
+  return new Map(Object.entries(page.words.label)).get(own) ?? own;
 };
 
 /** A classifier's answer, {label, value}: the likeliest label, all above one half, or all numbers of a regression. */
@@ -170,11 +174,16 @@ function outcome(run) {
   return answersOf(run).map((one) => one[part]).join(", ") || "∅";
 }
 
+/** The probabilities of an answer's labels. */
+function certainty(run) {
+  const isLabelled = page.model.task !== "translation" && kindOf(page.model.config) !== "regression";
+  return isLabelled ? answersOf(run).map(({ value }) => value).join(", ") : "";
+}
+
 function showAnswer() {
-  const { run, model } = page;
+  const { run } = page;
   if (!run) return get(".answer").replaceChildren(w("empty"));
-  const isLabelled = model.task !== "translation" && kindOf(model.config) !== "regression";
-  const values = isLabelled ? answersOf(run).map(({ value }) => value).join(", ") : "";
+  const values = certainty(run);
   const cut = run.source.isCut && make("small", { text: w("cut", { count: run.source.ids.length }) });
   const parts = ["→", make("strong", { text: outcome(run) }), values && make("span", { text: values }), cut];
   return get(".answer").replaceChildren(...parts.filter(Boolean));
@@ -188,7 +197,7 @@ function contextOf(id) {
   const { model, run, language, depth, guesses, startPiece, examples, home } = page;
   return {
     ...{ model, config: model.config, task: model.task, run, w, language, depth, guesses, startPiece, examples },
-    ...{ panels: PANELS, kind: kindOf(model.config), labelOf, valueOf, outcome, choose, home },
+    ...{ panels: PANELS, kind: kindOf(model.config), labelOf, valueOf, outcome, certainty, choose, home },
     others: Array.from(get(".models select").options, ({ value }) => value).filter((name) => !name.endsWith(page.name)),
     state: (page.states[id] ??= {}),
     answer: (words, options) => runOf(words ?? input.value, options),
@@ -302,10 +311,10 @@ addEventListener("keydown", (event) => {
   location.hash = "#map";
   addEventListener("hashchange", () => setTimeout(() => get(`.tour .map a[href="#${id}"]`)?.focus()), { once: true });
 });
-document.body.addEventListener("click", ({ target }) => {
+document.body.addEventListener("click", async ({ target }) => {
   const language = target.closest("[data-language]")?.dataset.language;
   if (!language) return;
-  page.language = language;
+  await speak(language);
   remember("lang", language);
   say();
   show();
@@ -329,6 +338,8 @@ get(".open input").addEventListener("change", ({ target }) => {
 
 /** What stands beside the page: page.json lists models and says where the chapters are. */
 async function begin() {
+  const isKorean = (parameters.get("lang") ?? navigator.language).startsWith("ko");
+  await speak(isKorean ? "ko" : "en");
   const { models, home } = await fetch("page.json").then((answer) => answer.json());
   page.home = home;
   const wanted = parameters.get("model") ?? models[0];

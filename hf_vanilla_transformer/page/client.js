@@ -1,7 +1,4 @@
-// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* The page's side of the worker: a model whose calls are promises, and the copy task. */
-
-import { failure } from "./failures.js";
 
 /** Trains in a worker of its own: onUpdate gets what copy_task.js yields. {done: a promise, stop()}. */
 export function trainCopyTask(options, onUpdate) {
@@ -73,7 +70,6 @@ export class Model {
     const { resolve, reject, onProgress } = this.waiting.get(number);
     if (progress) return onProgress(progress);
     this.waiting.delete(number);
-    if (!error) return resolve(result);
-    return reject(error.code ? failure(error.code, error.detail) : new Error(error.message));
+    return error ? reject(Object.assign(new Error(error.message), error)) : resolve(result);
   }
 }

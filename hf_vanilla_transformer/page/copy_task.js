@@ -1,4 +1,3 @@
-// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* Trains a small Transformer to copy, as chapter 6 of the walk-through does, with 32 features and without dropout.
 
   for (const { update, loss, source, written, share, attention } of trainCopyTask({ updates: 200, seed: 0 })) ...

@@ -1,4 +1,3 @@
-// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* What the panels draw with. All text goes through textContent or a canvas: a token or a label is never markup. */
 
 /** An element; `properties` are its own, but `data-…`, `aria-…` and `for` are attributes. */
@@ -175,18 +174,21 @@ function hatch(pen, kind, x, y, wide, high) {
   pen.restore();
 }
 
-/** A heat map on a canvas. Arrow keys move a cell, Enter picks it.
+/** A heat map on a canvas, with the range of its colours below. Arrow keys move a cell, Enter picks it.
 
   rows, columns: how many. value(row, column): a number, or null for an empty cell.
-  scale: "signed" or "weights"; max: the value of the full colour.
+  scale: "signed" or "weights"; max: the value of the full colour. hasLegend: false where the range stands elsewhere.
   label: what it shows, for readers who do not see it.
   rowLabels, columnLabels: tokens or numbers. rowAxis, columnAxis: what they are.
   hint(row, column): {title, lines, code}. pick(row, column): called by a click or Enter.
   masked(row, column): "causal", "padding" or null. chosen: [row, column], null for all of either.
   cell, cellHeight, smallest: widest cell, its height, narrowest cell (then the element scrolls). */
 export function grid(options) {
+  const { label, scale = "signed", max = 1, hasLegend = true } = options;
   const canvas = make("canvas");
-  const element = make("div", { className: "grid", tabIndex: 0, role: "group", "aria-label": options.label }, canvas);
+  const [chosenFrame, placeFrame] = ["chosen", "place"].map((name) => make("div", { className: name, hidden: true }));
+  const cells = make("div", { className: "cells" }, canvas, chosenFrame, placeFrame);
+  const element = make("div", { className: "grid", tabIndex: 0, role: "group", "aria-label": label }, cells);
   let layout, place;
 
   function measure() {
@@ -206,7 +208,7 @@ export function grid(options) {
 
   function draw() {
     if (!element.isConnected) return;
-    const { rows, columns, value, scale = "signed", max = 1, masked, chosen, rowLabels = [], columnLabels = [] } = options;
+    const { rows, columns, value, masked, rowLabels = [], columnLabels = [] } = options;
     if (layout?.at !== element.clientWidth) layout = measure();
     const { left, top, width, height, isTurned } = layout;
     const pen = penOf(canvas, Math.ceil(left + width * columns), Math.ceil(top + height * rows) + 1);
@@ -225,25 +227,31 @@ export function grid(options) {
         if (hidden) hatch(pen, hidden, ...cell);
       }
     }
-    function outline([row, column], tone, thick) {
-      pen.strokeStyle = colour(tone);
-      pen.lineWidth = thick;
-      const size = [column === null ? columns * width : width, row === null ? rows * height : height];
-      pen.strokeRect(left + (column ?? 0) * width, top + (row ?? 0) * height, ...size);
-    }
-    outline([null, null], "line", 1);
+    pen.strokeStyle = colour("line");
+    pen.strokeRect(left, top, columns * width, rows * height);
     rowLabels.forEach((text, row) => {
-      const look = { align: "right", tone: chosen?.[0] === row ? "accent" : "ink", most: left - 6 };
+      const look = { align: "right", tone: "ink", most: left - 6 };
       if (height >= 9 || row % 2 === 0) write(pen, short(text), left - 6, top + (row + 0.5) * height, look);
     });
     columnLabels.forEach((text, column) => {
-      const look = { align: isTurned ? "left" : "center", tone: chosen?.[1] === column ? "accent" : "ink", isTurned };
-      write(pen, short(text), left + (column + 0.5) * width, top - (isTurned ? 4 : 9), { ...look, most: isTurned ? 84 : width });
+      const look = { align: isTurned ? "left" : "center", tone: "ink", isTurned, most: isTurned ? 84 : width };
+      write(pen, short(text), left + (column + 0.5) * width, top - (isTurned ? 4 : 9), look);
     });
     if (options.columnAxis) write(pen, options.columnAxis, left, 8);
     if (options.rowAxis) write(pen, options.rowAxis, 8, top, { align: "right", isTurned: true, most: rows * height });
-    if (chosen) outline(chosen, "accent", 2);
-    if (place) outline(place, "ink", 1.5);
+    showFrame(chosenFrame, options.chosen);
+    showFrame(placeFrame, place);
+  }
+
+  /** Put a frame round a cell, a row or a column; the picture below stays as it is. */
+  function showFrame(frame, cell) {
+    frame.hidden = !cell;
+    if (!cell || !layout) return;
+    const { left, top, width, height } = layout;
+    const [row, column] = cell;
+    const [wide, high] = [column === null ? options.columns * width : width, row === null ? options.rows * height : height];
+    const box = { left: left + (column ?? 0) * width, top: top + (row ?? 0) * height, width: wide, height: high };
+    for (const side in box) frame.style[side] = `${box[side]}px`;
   }
 
   function cellAt({ offsetX, offsetY }) {
@@ -266,29 +274,30 @@ export function grid(options) {
     event.preventDefault();
     const next = place ? [place[0] + move[0], place[1] + move[1]] : (options.chosen ?? [0, 0]);
     place = [options.rows, options.columns].map((count, axis) => Math.max(0, Math.min(count - 1, next[axis] ?? 0)));
-    draw();
-    const { left, top } = canvas.getBoundingClientRect();
-    const [x, y] = [left + layout.left + (place[1] + 0.5) * layout.width, top + layout.top + (place[0] + 0.5) * layout.height];
-    showHint(options.hint?.(...place), x, y);
+    showFrame(placeFrame, place);
+    const { left, top, width, height } = placeFrame.getBoundingClientRect();
+    showHint(options.hint?.(...place), left + width / 2, top + height / 2);
   });
   element.addEventListener("blur", () => {
     place = null;
+    showFrame(placeFrame, place);
     hideHint();
-    draw();
   });
   new ResizeObserver(draw).observe(element);
-  element.update = (changes) => {
+  const whole = make("div", {}, element, hasLegend && legend(scale, max));
+  whole.update = (changes) => {
     Object.assign(options, changes);
     if (changes.columnLabels) layout = null;
-    draw();
+    if (Object.keys(changes).some((name) => name !== "chosen")) draw();
+    else showFrame(chosenFrame, options.chosen);
   };
-  return element;
+  return whole;
 }
 
 /** One vector as a stripe; `name` is shown before it in hints, such as q. */
 export function stripe({ data, name = "", label, code, max = largestOf(data), height = 20, lines = () => [] }) {
   return grid({
-    ...{ rows: 1, columns: data.length, cell: 14, cellHeight: height, max, label },
+    ...{ rows: 1, columns: data.length, cell: 14, cellHeight: height, max, label, hasLegend: false },
     value: (_, column) => data[column],
     hint: (_, column) => ({ title: `${name}[${column}] = ${number(data[column])}`, lines: lines(column), code }),
   });
@@ -299,15 +308,15 @@ export function titledStripe(label, options) {
   return [make("h4", { text: `${label} ` }, make("span", { className: "shape", text: range })), stripe({ label, ...options })];
 }
 
-export function legend(scale, max, w) {
+/** The values of a scale's colours; `name` is what they belong to. */
+export function legend(scale, max, name = "") {
   const canvas = make("canvas", { width: 96, height: 10 });
   const pen = canvas.getContext("2d");
   for (let x = 0; x < 96; x++) {
     pen.fillStyle = colourOf(scale === "weights" ? x / 95 : x / 47.5 - 1, scale);
     pen.fillRect(x, 0, 1, 10);
   }
-  const low = scale === "weights" ? "0" : number(-max);
-  return make("p", { className: "legend", "aria-label": w("legend") }, low, canvas, number(max));
+  return make("p", { className: "legend" }, name && make("span", { text: name }), scale === "weights" ? "0" : number(-max), canvas, number(max));
 }
 
 export function maskLegend(w, kinds) {

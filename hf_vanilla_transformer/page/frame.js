@@ -1,12 +1,24 @@
-// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* What every panel has round its figures: title, three depths, question, chapter, neighbours. */
 
 import { button, choice, controls, make, note } from "./draw.js";
 import { LINES } from "./lines.js";
 import { question } from "./questions.js";
-import { CHAPTERS } from "./words.js";
 
 const DEPTHS = ["idea", "formula", "code"];
+
+/** The chapter of the walk-through that a panel belongs to; its heading is in the words. */
+export const CHAPTERS = {
+  map: "05_encoder_and_decoder",
+  text: "02_embeddings_and_positions",
+  head: "03_attention",
+  attentions: "05_encoder_and_decoder",
+  layers: "05_encoder_and_decoder",
+  decoding: "08_translation",
+  lens: "06_training",
+  classifier: "07_review_classification",
+  experiments: "06_training",
+  training: "06_training",
+};
 
 /** Text with x_{low} and x^{high}. */
 export function maths(text) {
@@ -35,8 +47,7 @@ function explanation(panel, context) {
 /** A link to a chapter: beside this page on the documentation's site, elsewhere the repository's notebook. */
 function chapterLink(id, { language, w, home }) {
   const isKorean = language === "ko";
-  const [chapter, korean, english] = CHAPTERS[id];
-  const heading = (isKorean ? korean : english).replaceAll("`", "");
+  const [chapter, heading] = [CHAPTERS[id], w(`${id}.chapter`)];
   const repository = home.split(", ")[1];
   const address = repository
     ? `${repository}/blob/main/docs/walkthrough${isKorean ? "" : "/en"}/${chapter}.ipynb`

@@ -1,4 +1,3 @@
-// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* Lines of modeling_vanilla_transformer.py and search.js that make what the panels show, word for word. */
 
 export const LINES = {

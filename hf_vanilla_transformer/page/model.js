@@ -1,4 +1,3 @@
-// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* The vanilla Transformer (Vaswani et al. 2017, "Attention Is All You Need"), in the paper's order.
 
 Section and equation numbers are the paper's; names are those of modeling_vanilla_transformer.py. numbers.js has what

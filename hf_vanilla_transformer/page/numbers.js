@@ -1,4 +1,3 @@
-// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* What torch does for the modelling file: tensors, linear layers, activations.
 
 A tensor is {shape, data}: `data` is a Float32Array, and the last axis of `shape` runs fastest. Sums are float64, as

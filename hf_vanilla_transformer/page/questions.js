@@ -1,4 +1,3 @@
-// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* One question a panel, about the run that it shows. Each function gives {values, options, right}: values for the words
 of `ask` and `why`, the options, and the place of the right one, or an async function of that. */
 

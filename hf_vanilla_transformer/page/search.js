@@ -1,4 +1,3 @@
-// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* Greedy and beam search, with the results of transformers' `generate`. */
 
 import { largest, linear, logSoftmax } from "./numbers.js";

@@ -1,4 +1,3 @@
-// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* Texts to ids and back, over @huggingface/tokenizers (vendor/tokenizers.js, Apache-2.0). */
 
 import { failure } from "./failures.js";

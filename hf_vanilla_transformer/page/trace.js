@@ -1,4 +1,3 @@
-// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* The tensors of a run as the panels read them; PAGE's names of tensors are those of model.js. */
 
 import { dot, grid, number, part } from "./draw.js";

@@ -1,4 +1,3 @@
-// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* Opens a model's folder as `save_pretrained` and the Hub have it: config.json, model.safetensors (in float32, float16
 or bfloat16, in one file or several), tokenizer.json, and target_tokenizer/ where the target has its own vocabulary.
 
@@ -33,7 +32,7 @@ export async function openUrl(base, onProgress = () => {}) {
     const answer = await fetch(folder + path).catch(() => {
       throw failure("unreachable", folder + path);
     });
-    if (path === "config.json" && !answer.ok) throw failure("no_model", folder);
+    if (path === "config.json" && !answer.ok) throw failure("no_model_there", folder);
     if (!answer.ok) return null;
     const total = Number(answer.headers.get("Content-Length")); // 0 if the server does not say
     const pieces = [];
@@ -56,8 +55,8 @@ async function open(read) {
   if (config.model_type !== "vanilla_transformer") throw failure("other_model", config.model_type);
   if (!taskOf(config)) throw failure("no_task", config.architectures?.[0]);
   if (!(config.activation_function in ACTIVATIONS)) throw failure("activation", config.activation_function);
-  const millions = Math.round(parametersOf(config) / 1e6);
-  if (millions * 1e6 > MAX_PARAMETERS) throw failure("too_large", millions);
+  const parameters = parametersOf(config);
+  if (parameters > MAX_PARAMETERS) throw failure("too_large", parameters.toLocaleString("en"));
   const generationConfig = (await readJson(read, "generation_config.json", true)) ?? {};
   // What it sets counts, as in transformers' `generate`; a classifier generates nothing.
   for (const name of taskOf(config) === "translation" ? ["decoder_start_token_id", "eos_token_id"] : [])

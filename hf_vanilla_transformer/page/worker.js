@@ -1,4 +1,3 @@
-// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* Opens a model and answers, away from the page's own thread. client.js has the calls. */
 
 import { VanillaTransformer } from "./model.js";

@@ -7,6 +7,8 @@ import { openSync, readdirSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { VanillaTransformer } from "../../hf_vanilla_transformer/page/model.js";
 import { openFolder, openUrl } from "../../hf_vanilla_transformer/page/weights.js";
+import en from "../../hf_vanilla_transformer/page/words/en.js";
+import ko from "../../hf_vanilla_transformer/page/words/ko.js";
 import { calls } from "../../hf_vanilla_transformer/page/worker.js";
 
 const [, , jobsFile, numbersFile] = process.argv;
@@ -51,8 +53,10 @@ for (const { folder, asks } of JSON.parse(readFileSync(jobsFile))) {
   try {
     results.push(await answer(folder, asks));
   } catch (error) {
-    if (!error.code) throw error;
-    results.push({ error: { code: error.code, ...error.sentences } });
+    const { code, detail } = error;
+    if (!code) throw error;
+    const [english, korean] = [en, ko].map(({ failure }) => failure[code].replace("{detail}", () => detail));
+    results.push({ error: { code, en: english, ko: korean } });
   }
 }
 process.stdout.write(JSON.stringify(results, plain));

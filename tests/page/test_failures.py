@@ -85,7 +85,7 @@ def test_a_folder_at_an_address(tmp_path):
     assert there["answers"] == here["answers"] and there["opened"] == here["opened"]
     size = (tmp_path / "model" / "model.safetensors").stat().st_size
     assert there["loaded"]["model.safetensors"] == {"file": "model.safetensors", "loaded": size, "total": size}
-    assert (without["error"]["code"], nothing["error"]["code"]) == ("missing_file", "no_model")
+    assert (without["error"]["code"], nothing["error"]["code"]) == ("missing_file", "no_model_there")
     (unreachable,) = ask_page([{"folder": f"{at}/model", "asks": ask}], tmp_path)
     assert unreachable["error"]["code"] == "unreachable"
 

@@ -16,49 +16,67 @@ PAGE = ROOT / "hf_vanilla_transformer" / "page"
 SOURCES = [*PAGE.glob("*.js"), *PAGE.glob("panels/*.js")]
 
 
-@pytest.fixture(scope="module")
-def words() -> dict:
-    program = """import * as words from "./words.js"; import { LINES } from "./lines.js";
-        console.log(JSON.stringify({ ...words, LINES }));"""
+def exports_of(file: str) -> dict:
+    """What a module of the page exports, `default` too."""
+    program = f'import * as all from "./{file}"; console.log(JSON.stringify(all));'
     result = subprocess.run(
         [NODE, "--input-type=module", "--eval", program], cwd=PAGE, check=True, capture_output=True, encoding="utf-8"
     )
     return json.loads(result.stdout)
 
 
+@pytest.fixture(scope="module")
+def words() -> dict[str, dict[str, dict[str, str]]]:
+    return {language: exports_of(f"words/{language}.js")["default"] for language in ("ko", "en")}
+
+
 @needs_node
 def test_every_text_of_the_page_is_there_in_both_languages(words):
-    groups = words["WORDS"]
-    texts = {f"{group}.{name}": both for group in groups for name, both in groups[group].items()}
-    texts |= groups["page"]
-    for name, both in texts.items():
-        assert all(both) and len(both) in (1, 2), name
-        assert len({tuple(sorted(re.findall(r"\{(\w+)\}(?!\})", text))) for text in both}) == 1 or "formula" in name, (
-            name
-        )
+    texts = {
+        language: {f"{group}.{name}": text for group, texts in groups.items() for name, text in texts.items()}
+        for language, groups in words.items()
+    }
+    assert texts["ko"].keys() == texts["en"].keys()
+    for name, korean in texts["ko"].items():
+        english = texts["en"][name]
+        assert korean and english, name
+        if not name.endswith(".formula"):
+            assert values_in(korean) == values_in(english), name
     asked = {name for file in SOURCES for name in re.findall(r'\bw\("([\w.]+)"', file.read_text(encoding="utf-8"))}
-    assert asked <= texts.keys()
-    assert all(len(set(texts)) == 20 for languages in words["EXAMPLES"].values() for texts in languages.values())
+    assert {name if "." in name else f"page.{name}" for name in asked} <= texts["en"].keys()
+
+
+def values_in(text: str) -> set[str]:
+    return set(re.findall(r"\{(\w+)\}", text))
 
 
 @needs_node
-def test_quoted_lines_are_in_the_modelling_file_or_the_search(words):
+@pytest.mark.parametrize("task", ["classification", "translation"])
+def test_twenty_sentences_are_kept_of_each_language(task):
+    languages = exports_of(f"examples/{task}.js")["default"]
+    assert all(len(set(sentences)) == 20 for sentences in languages.values())
+
+
+@needs_node
+def test_quoted_lines_are_in_the_modelling_file_or_the_search():
+    lines = exports_of("lines.js")["LINES"]
     files = PAGE.parent / "modeling_vanilla_transformer.py", PAGE / "search.js"
     source = {line.strip() for file in files for line in file.read_text().splitlines()}
-    assert set(words["LINES"].values()) <= source
+    assert set(lines.values()) <= source
     named = {name for file in SOURCES for name in re.findall(r"\bLINES\.(\w+)", file.read_text(encoding="utf-8"))}
     for file in PAGE.glob("panels/*.js"):
         for names in re.findall(r"\bcode: \[([^\]]*)\]", file.read_text(encoding="utf-8")):
             named |= set(re.findall(r'"(\w+)"', names))
-    assert named == words["LINES"].keys()
+    assert named == lines.keys()
 
 
 @needs_node
 def test_links_lead_to_headings_of_the_chapters(words):
-    for chapter, korean, english in words["CHAPTERS"].values():
-        for folder, heading in (("", korean), ("en/", english)):
+    for panel, chapter in exports_of("frame.js")["CHAPTERS"].items():
+        for folder, language in (("", "ko"), ("en/", "en")):
+            heading = words[language][panel]["chapter"]
             text = (ROOT / "docs" / "walkthrough" / f"{folder}{chapter}.py").read_text(encoding="utf-8")
-            assert re.search(rf"^# ##+ {re.escape(heading)}$", text, re.MULTILINE), heading
+            assert re.search(rf"^# ##+ {re.escape(heading)}$", text.replace("`", ""), re.MULTILINE), heading
 
 
 def imported_with(*names: str) -> set[Path]:

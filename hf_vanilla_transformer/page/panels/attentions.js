@@ -1,7 +1,6 @@
-// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* The three kinds of attention side by side: all heads and layers small, one of them large. */
 
-import { button, colour, colourOf, figure, legend, make, maskLegend, note, numbered } from "../draw.js";
+import { button, colour, colourOf, figure, make, maskLegend, note, numbered } from "../draw.js";
 import { attention, places, weightsGrid } from "../trace.js";
 
 /** A head's weights without labels. */
@@ -76,7 +75,7 @@ export default {
         }),
       );
     }
-    root.append(small, note(w("attentions.choose")), large, legend("weights", 1, w), maskLegend(w, ["causal"]));
+    root.append(small, note(w("attentions.choose")), large, maskLegend(w, ["causal"]));
     showLarge();
   },
 };

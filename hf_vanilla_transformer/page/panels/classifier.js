@@ -1,7 +1,6 @@
-// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* How an encoder-decoder classifies, and what each word changes. */
 
-import { bars, bestOf, button, chips, controls, dot, figure, grid, heading, largestOf, make, note, number, part, titledStripe } from "../draw.js";
+import { bars, bestOf, button, chips, controls, dot, figure, grid, heading, largestOf, legend, make, note, number, part, titledStripe } from "../draw.js";
 import { needs } from "../frame.js";
 import { LINES } from "../lines.js";
 import { attention, sourceTokens } from "../trace.js";
@@ -37,7 +36,7 @@ export default {
       body.replaceChildren(
         grid({
           ...{ rows: rows.length, columns: pooled.length, cell: 8, cellHeight: 20, max: Math.max(...products.map(largestOf)) },
-          ...{ rowLabels: rows.map((_, label) => labelOf(label)), label: w("classifier.head") },
+          ...{ rowLabels: rows.map((row, label) => `${labelOf(label)}: ${number(dot(row, pooled))}`), label: w("classifier.head") },
           value: (row, column) => products[row][column],
           hint(row, column) {
             const factors = `${number(pooled[column])} · ${number(rows[row][column])} = ${number(products[row][column])}`;
@@ -55,6 +54,7 @@ export default {
       chips([context.startPiece], { label: w("classifier.start") }),
       heading(w("classifier.looks")),
       chips(source, { weights, label: w("classifier.looks"), hintOf }),
+      legend("weights", 1),
       ...titledStripe(w("classifier.pooled"), { data: pooled, name: "h", code: LINES.pooled }),
       heading(w("classifier.head")),
       body,

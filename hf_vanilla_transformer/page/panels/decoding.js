@@ -1,4 +1,3 @@
-// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* Writing as a film: step by step, the cache, the next tokens, greedy beside beams, a token that the reader overrules. */
 
 import { bars, button, chips, choice, controls, figure, grid, heading, largestOf, legend, make, note, number, paint, part, percent, slider, svg, table } from "../draw.js";
@@ -40,7 +39,7 @@ export default {
     const cache = grid({
       ...{ rows: heads * width, columns: last + 1, cell: 26, cellHeight: 2, max: most, label: w("decoding.cache"), columnLabels: pieces.slice(0, -1) },
       ...{ rowAxis: "H · d_k" },
-      value: (row, column) => (column <= state.step ? keyAt(row, column) : null),
+      value: () => null,
       hint: (row, column) =>
         column <= state.step && {
           title: `k(${pieces[column]})[${row}] = ${number(keyAt(row, column))}`,
@@ -61,7 +60,7 @@ export default {
         chip.classList.toggle("future", place > step + 1);
         chip.setAttribute("aria-pressed", place === step + 1);
       });
-      cache.update({ chosen: [null, step] });
+      cache.update({ chosen: [null, step], value: (row, column) => (column <= step ? keyAt(row, column) : null) });
       const { best, token, piece } = film.steps[step];
       status.textContent = w("decoding.step", { step: step + 1, count: last + 1, piece });
       const list = best.map(({ id, p, piece: name }) => ({
@@ -105,14 +104,13 @@ export default {
       {},
       heading(w("decoding.source")),
       sourceChips,
-      legend("weights", 1, w),
+      legend("weights", 1),
       heading(w("decoding.written")),
       written,
       Object.keys(forced).length > 0 && make("p", { className: "note" }, `${change} `, undo),
       heading(w("decoding.cache")),
       note(w("decoding.cache.note")),
       cache,
-      legend("signed", most, w),
     );
     const right = make("div", {}, heading(w("decoding.next")), next, note(w("decoding.overrule")));
     const result = figure(w("decoding.film"), `(T) = (${last + 1})`, controls(play, control), status, make("div", { className: "pair" }, left, right));
@@ -141,11 +139,11 @@ export default {
         const rows = finished(state.beams, penalty).map(({ text, score, length }, place) => rowOf(place + 1, text, score, length));
         rows.push(rowOf(w("decoding.greedy"), run.pieces.join(" "), run.score, run.ids.length));
         const titles = ["rank", "sentence", "logp", "length", "final"].map((name) => w(`decoding.${name}`));
-        lines.replaceChildren(table(w("decoding.finished"), titles, rows));
+        lines.replaceChildren(table(w("decoding.finished"), titles, rows, "sentences"));
       };
       const setPenalty = (value) => rank((state.penalty = value));
       const penalty = { min: 0, max: 2, step: 0.1, value: state.penalty };
-      const picture = tree(state.beams, context);
+      const picture = tree(state.beams, context, body.clientWidth < 500 ? 60 : 76);
       body.replaceChildren(
         make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": w("decoding.tree") }, picture),
         note(`${w("decoding.tree.note")} ${picture.querySelector(".greedy") ? w("decoding.tree.greedy") : ""}`),
@@ -181,32 +179,33 @@ function finished({ tree: nodes }, penalty) {
   return list.sort((a, b) => b.final - a.final).slice(0, 8);
 }
 
-/** The kept and finished candidates, a column for each step; what the search chose is bold. */
-function tree({ tree: nodes, ids }, { w, run }) {
-  const [wide, high, size] = [124, 30, 104];
+/** The kept and finished candidates, a row for each step; what the search chose is blue, what is finished is bold. */
+function tree({ tree: nodes, ids }, { w, run }, wide) {
+  const [high, boxWidth, boxHeight] = [56, wide - 5, 36];
   const shown = new Map();
   const counts = [];
   nodes.forEach((node, place) => {
     if (!node.kept && !node.finished) return;
     counts[node.step] ??= 0;
-    shown.set(place, { x: 8 + node.step * wide, y: 38 + counts[node.step]++ * high });
+    shown.set(place, { x: 18 + counts[node.step]++ * wide, y: 2 + node.step * high });
   });
-  const [width, height] = [counts.length * wide + 20, Math.max(...counts) * high + 40];
+  const [width, height] = [18 + Math.max(...counts) * wide, counts.length * high - 16];
   const root = svg("svg", { class: "tree", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": w("decoding.tree") });
   const isPrefix = (path, list) => path.every(({ id }, step) => id === list[step]);
   const [lines, boxes] = [svg("g"), svg("g")];
-  for (let step = 0; step < counts.length; step++) lines.append(svg("text", { x: 12 + step * wide, y: 14, class: "pale", text: step + 1 }));
+  for (const step of counts.keys()) lines.append(svg("text", { x: 7, y: 24 + step * high, class: "pale", text: step + 1 }));
   for (const [place, { x, y }] of shown) {
     const node = nodes[place];
     const path = pathOf(nodes, place);
     const kind = isPrefix(path, ids) ? "chosen" : isPrefix(path, run.ids) ? "greedy" : "";
     const from = shown.get(node.parent);
-    if (from) lines.append(svg("path", { class: kind, d: `M${from.x + size},${from.y} C${from.x + size + 12},${from.y} ${x - 12},${y} ${x},${y}` }));
-    const label = node.piece.length > 9 ? `${node.piece.slice(0, 8)}…` : node.piece;
+    const [middle, gap] = [x + boxWidth / 2, high - boxHeight];
+    if (from) lines.append(svg("path", { class: kind, d: `M${from.x + boxWidth / 2},${y - gap} c0,${gap / 2} ${x - from.x},${gap / 2} ${x - from.x},${gap}` }));
     const title = svg("title", { text: `${node.piece}: Σ log p = ${number(node.score)}` });
-    const box = svg("rect", { x, y: y - 12, width: size, height: 24, rx: 5 });
-    const words = svg("text", { x: x + 6, y: y + 4, text: label });
-    const score = svg("text", { x: x + size - 4, y: y + 4, class: "score", text: number(node.score) });
+    const box = svg("rect", { x, y, width: boxWidth, height: boxHeight, rx: 5 });
+    const squeezed = 7 * node.piece.length > boxWidth ? { textLength: boxWidth - 8, lengthAdjust: "spacingAndGlyphs" } : {};
+    const words = svg("text", { x: middle, y: y + 16, text: node.piece, ...squeezed });
+    const score = svg("text", { x: middle, y: y + 30, class: "score", text: number(node.score) });
     boxes.append(svg("g", { class: `${kind} ${node.finished ? "finished" : ""}` }, title, box, words, score));
   }
   root.append(lines, boxes);

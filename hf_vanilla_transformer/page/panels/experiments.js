@@ -1,4 +1,3 @@
-// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* Switch off a part, or swap two words: the answer, and how many of twenty kept sentences keep theirs. */
 
 import { button, chips, choice, controls, figure, make, note, numbered, percent } from "../draw.js";
@@ -13,7 +12,7 @@ export default {
   id: "experiments",
   code: ["sum", "residual", "positions", "mask"],
   render(root, context) {
-    const { w, state, task, run, refresh, outcome } = context;
+    const { w, state, task, run, refresh, outcome, certainty } = context;
     Object.assign(state, { kind: "encoder", layer: 0, head: 0, swap: [], switch: "head", ...state });
     if (state.words !== run.words) Object.assign(state, { words: run.words, swap: [], result: null });
     const all = places(context);
@@ -56,16 +55,16 @@ export default {
       const list = text.trim().split(/\s+/);
       return [swapped(list, own ? state.swap : [0, list.length - 1]), one];
     };
-    const settings = { maxLength: 40 };
+    const settings = { maxLength: 40 }; // for the kept sentences, which are short
     const result = make("div", { role: "status" });
     const tell = () => {
       if (!state.result) return;
       const { answer, same, done, changed } = state.result;
-      const row = (name, text) => make("tr", {}, make("th", { scope: "row", text: w(name) }), make("td", { text }));
+      const row = (name, one) => make("tr", {}, make("th", { scope: "row", text: w(name) }), make("td", { text: `${outcome(one)} ${certainty(one)}` }));
       const isSame = outcome(answer) === outcome(run);
       const share = done && w("experiments.share", { same, done, share: percent(same / done) });
       result.replaceChildren(
-        make("table", {}, make("tbody", {}, row("experiments.before", outcome(run)), row("experiments.after", outcome(answer)))),
+        make("table", {}, make("tbody", {}, row("experiments.before", run), row("experiments.after", answer))),
         make("p", { className: "sum", text: w(isSame ? "experiments.same" : "experiments.other") }),
         ...(share ? [make("p", { text: share })] : []),
         ...changed.map(([before, after]) => note(`${before} → ${after || "∅"}`)),
@@ -74,7 +73,7 @@ export default {
     const start = async () => {
       go.disabled = true;
       const [text, options] = experiment(run.words, true);
-      const mine = (state.result = { answer: await context.answer(text, { ...settings, ...options }), same: 0, done: 0, changed: [] });
+      const mine = (state.result = { answer: await context.answer(text, options), same: 0, done: 0, changed: [] });
       tell();
       state.kept ??= {};
       for (const sentence of context.examples) {

@@ -1,4 +1,3 @@
-// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* One head and one query: scores term by term, mask, softmax, weighted sum, concatenation and W^O. */
 
 import { bestOf, button, chips, choice, controls, dot, figure, grid, hint, largestOf, legend, make, maskLegend, note, number, numbered, part, stripe, titledStripe } from "../draw.js";
@@ -79,7 +78,8 @@ export default {
         ...titledStripe(w("head.q", { token: queries[query] }), { data: q, name: "q", max: most, code: LINES.query }),
         make("table", { className: "ledger" }, make("thead", {}, make("tr", {}, ...titles)), make("tbody", {}, ...rows)),
         masks.length > 0 && maskLegend(w, masks),
-        legend("signed", most, w),
+        legend("signed", most, "q, k"),
+        legend("signed", mostValue, "v"),
       ),
     );
 
@@ -103,6 +103,7 @@ export default {
     /* The weighted sum, the heads side by side, W^O */
     const joined = view.joined(query);
     const sum = joined.subarray(head * K, (head + 1) * K);
+    const shares = v.map((row, key) => row.map((value) => weights[key] * value));
     let projection;
     model.weight(`model.${MODULES[kind].replace("{}", layer)}.out_proj.weight`).then((found) => (projection = found));
     const fromHeads = (column) =>
@@ -117,15 +118,14 @@ export default {
         `a (${letter}) · v (${letter}, d_k) = z (d_k) = (${K})`,
         note(w("head.sum.note")),
         grid({
-          ...{ rows: keys.length, columns: K, cell: 14, cellHeight: 16, max: largestOf(sum), rowLabels: keys, label: w("head.sum") },
-          value: (key, i) => weights[key] * v[key][i],
+          ...{ rows: keys.length, columns: K, cell: 14, cellHeight: 16, max: Math.max(...shares.map(largestOf)), rowLabels: keys, label: w("head.sum") },
+          value: (key, i) => shares[key][i],
           masked: (key) => hidden[key],
           hint(key, i) {
-            const factors = `${number(weights[key])} · ${number(v[key][i])} = ${number(weights[key] * v[key][i])}`;
+            const factors = `${number(weights[key])} · ${number(v[key][i])} = ${number(shares[key][i])}`;
             return { title: `${keys[key]}: ${number(weights[key])} · v[${i}] = ${factors}`, code: LINES.sum };
           },
         }),
-        legend("signed", largestOf(sum), w),
         ...titledStripe(w("head.z"), { data: sum, name: "z", code: LINES.sum }),
       ),
       figure(
@@ -138,7 +138,6 @@ export default {
           pick: (one) => change({ head: one }),
           hint: (one, i) => ({ title: `z_${one + 1}[${i}] = ${number(joined[one * K + i])}`, code: LINES.sum }),
         }),
-        legend("signed", largestOf(joined), w),
         ...titledStripe(w("head.output"), { data: view.output(query), name: "o", code: LINES.output, lines: fromHeads }),
       ),
     );

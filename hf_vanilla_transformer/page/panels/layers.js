@@ -1,4 +1,3 @@
-// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* The residual stream of one token, the norms before and after, and the feed-forward units that fire. */
 
 import { bars, bestOf, chips, choice, controls, figure, grid, heading, largestOf, legend, norm, note, number, numbered, titledStripe } from "../draw.js";
@@ -44,7 +43,7 @@ export default {
         stream.push({ name: `layers.${layer}.${sublayer}.after`, title: `${layer + 1} ${w(`layers.${sublayer}`)}`, layer, sublayer });
     if (config.final_norm) stream.push({ name: "norm", title: w("layers.finalNorm") });
     const rows = stream.map(({ name }) => get(name));
-    const most = Math.max(...rows.map(largestOf)) / 2;
+    const most = Math.max(...rows.map(largestOf));
     const at = stream.findIndex((one) => one.layer === layer && one.sublayer === sublayer);
     const lengths = stream.map(({ title, layer, sublayer }, row) => {
       const added = sublayer && w("layers.added", { size: number(norm(get(`layers.${layer}.${sublayer}.output`))) });
@@ -63,7 +62,6 @@ export default {
           hint: (row, column) => ({ title: `${stream[row].title} [${column}] = ${number(rows[row][column])}`, code: row ? LINES.residual : LINES.positions }),
           pick: (row) => stream[row].sublayer && change(stream[row]),
         }),
-        legend("signed", most, w),
         heading(w("layers.length")),
         bars(lengths, { max: Math.max(...rows.map(norm)), label: w("layers.length") }),
       ),
@@ -73,15 +71,17 @@ export default {
     const order = config.norm_first ? ["before", "norm", "output", "after"] : ["before", "output", "norm"];
     const codes = { before: LINES.before, norm: config.norm_first ? LINES.before : LINES.after, output: sublayer === "feed_forward" ? LINES.feedForward : LINES.output, after: LINES.residual };
     const kind = config.norm_first ? "first" : "last";
-    const stripes = order.flatMap((one) => {
-      const data = get(`layers.${layer}.${sublayer}.${one}`);
-      return titledStripe(`${w(`layers.${one}.${kind}`)}: ${w("layers.moments", moments(data))}`, { data, name: one, code: codes[one] });
+    const vectors = order.map((one) => get(`layers.${layer}.${sublayer}.${one}`));
+    const max = Math.max(...vectors.map(largestOf));
+    const stripes = vectors.flatMap((data, at) => {
+      const title = `${w(`layers.${order[at]}.${kind}`)}: ${w("layers.moments", moments(data))}`;
+      return titledStripe(title, { data, max, name: order[at], code: codes[order[at]] });
     });
     const choices = controls(
       choice(w("layer"), numbered(count), layer, (one) => change({ layer: one })),
       choice(w("where"), sublayers.map((one) => [one, w(`layers.${one}`)]), sublayer, (one) => change({ sublayer: one })),
     );
-    root.append(figure(w("layers.one", { layer: layer + 1, sublayer: w(`layers.${sublayer}`) }), "(D)", choices, note(w(config.norm_first ? "layers.normFirst" : "layers.normLast")), ...stripes));
+    root.append(figure(w("layers.one", { layer: layer + 1, sublayer: w(`layers.${sublayer}`) }), "(D)", choices, note(w(config.norm_first ? "layers.normFirst" : "layers.normLast")), ...stripes, legend("signed", max)));
 
     /* The feed-forward's units */
     const hidden = tokens.map((_, token) => get(`layers.${layer}.feed_forward.hidden`, token));
@@ -99,12 +99,11 @@ export default {
         note(w("layers.units.note", values)),
         grid({
           ...{ rows: Math.ceil(units.length / ROW), columns: ROW, cell: 14, cellHeight: 12, max: largestOf(units), label: title },
-          chosen: [Math.floor(unit / ROW), unit % ROW],
+          ...{ chosen: [Math.floor(unit / ROW), unit % ROW], columnAxis: w("layers.unitsAxis", { last: ROW - 1, next: ROW }) },
           value: (row, column) => units[row * ROW + column] ?? null,
           hint: (row, column) => ({ title: w("layers.unit", { unit: row * ROW + column, value: number(units[row * ROW + column]) }), code: LINES.hidden }),
           pick: (row, column) => change({ unit: row * ROW + column }),
         }),
-        legend("signed", largestOf(units), w),
         heading(tokensOf),
         bars(
           tokens.map((token, one) => ({ label: token, value: hidden[one][unit], text: number(hidden[one][unit]), isBest: one === place })),

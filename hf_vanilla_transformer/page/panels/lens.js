@@ -1,7 +1,6 @@
-// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* The ten best next tokens after each decoder layer, and the embedding as the one table that reads and writes. */
 
-import { chips, dot, figure, grid, largestOf, legend, make, note, number, part, percent, table, titledStripe } from "../draw.js";
+import { chips, dot, figure, grid, largestOf, make, note, number, part, percent, table, titledStripe } from "../draw.js";
 import { needs } from "../frame.js";
 import { LINES } from "../lines.js";
 import { sourceTokens, stackRow } from "../trace.js";
@@ -20,7 +19,7 @@ export default {
     root.append(figure(w("lens.step"), "(T)", chips(run.pieces, { pick, chosen: state.step, label: w("lens.step") })), this.layers(context), this.table(context));
   },
 
-  layers({ w, run, state }) {
+  layers({ w, run, state, config }) {
     const { lens, token, piece } = run.steps[state.step];
     const rows = lens[0].map((_, rank) => {
       const cells = lens.map((list) => {
@@ -32,7 +31,7 @@ export default {
     });
     const title = w("lens.layers", { step: state.step + 1, piece });
     const titles = [w("decoding.rank"), ...lens.map((_, layer) => w("layerOf", { layer: layer + 1 }))];
-    return figure(title, `${lens.length} × (V)`, note(w("lens.layers.note")), table(title, titles, rows, "lens"));
+    return figure(title, `${lens.length} × (V) = (${config.decoder_vocab_size ?? config.vocab_size})`, note(w("lens.layers.note")), table(title, titles, rows, "lens"));
   },
 
   table(context) {
@@ -67,7 +66,6 @@ export default {
             return { title, lines: [w(`lens.${side}`), `h · E[${id}] + b = ${logit}`], code };
           },
         }),
-        legend("signed", most, w),
         ...titledStripe(w("lens.hidden"), { data: hidden, name: "h", code: LINES.finalNorm }),
       );
     };

@@ -1,7 +1,6 @@
-// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* Figure 1 of the paper as a map of the panels, and a tour of one answer through it. */
 
-import { bars, bestOf, button, chips, controls, figure, grid, largestOf, legend, make, maskLegend, note, number, percent, svg, table } from "../draw.js";
+import { bars, bestOf, button, chips, controls, figure, grid, largestOf, make, maskLegend, note, number, percent, svg, table } from "../draw.js";
 import { attention, readTokens, sourceTokens, weightsGrid } from "../trace.js";
 
 /** Tokens that the decoder has read at the step of which the map shows the probabilities. */
@@ -43,10 +42,10 @@ export function drawMap(context, { here, lit = [] } = {}) {
     const title = `${text}: ${place(panel)}. ${w(`${panel}.title`)}`;
     group.setAttribute("aria-label", title);
     group.append(
-      svg("rect", { class: kind, x, y, width: 148, height, rx: 6 }),
-      svg("text", { x: x + 74, y: y + height / 2 + 4.6, text }),
-      svg("circle", { class: "card", cx: x + 148, cy: y, r: 9 }),
-      svg("text", { x: x + 148, y: y + 4.3, text: place(panel), "font-size": 11 }),
+      svg("rect", { class: kind, x, y, width: 160, height, rx: 6 }),
+      svg("text", { x: x + 80, y: y + height / 2 + 4.6, text }),
+      svg("circle", { class: "card", cx: x + 160, cy: y, r: 9 }),
+      svg("text", { x: x + 160, y: y + 4.3, text: place(panel), "font-size": 11 }),
     );
     if (state) {
       group.addEventListener("click", (event) => {
@@ -57,43 +56,43 @@ export function drawMap(context, { here, lit = [] } = {}) {
     root.append(group);
   }
   function stack(x, top, name, count, layers) {
-    root.append(svg("rect", { class: "frame", x: x - 12, y: top, width: 172, height: 384 - top, rx: 6 }));
+    root.append(svg("rect", { class: "frame", x: x - 12, y: top, width: 184, height: 384 - top, rx: 6 }));
     root.append(svg("text", { class: "pale start", x: x - 4, y: top + 17.3, text: w(name, { count }) }));
     const side = x < 200 ? "encoder" : "decoder";
-    arrow(`${side}.in`, [x + 74, 398], [x + 74, 378]);
+    arrow(`${side}.in`, [x + 80, 398], [x + 80, 378]);
     layers.forEach(([part_, kind, panel, state], index) => {
       const y = 346 - 66 * index;
       part(`${side}.${part_}`, x, y, w(`map.${side}.${part_}`), kind, panel, 30, state);
       part(`${side}.norm${index}`, x, y - 28, w("map.norm"), "norm", "layers", 22, { stack: side });
-      arrow(`${side}.up`, [x + 74, y], [x + 74, y - 6]);
-      if (index) arrow(`${side}.up`, [x + 74, y + 38], [x + 74, y + 30]);
+      arrow(`${side}.up`, [x + 80, y], [x + 80, y - 6]);
+      if (index) arrow(`${side}.up`, [x + 80, y + 38], [x + 80, y + 30]);
     });
   }
 
   const source = sourceTokens(context);
   const isTranslation = task === "translation";
   const target = tokensOnMap(context);
-  for (const [x, side] of [[26, "encoder"], [226, "decoder"]]) {
+  for (const [x, side] of [[20, "encoder"], [220, "decoder"]]) {
     part(`${side}.tokens`, x, 448, w(`map.${side}.tokens`), "plain", "text");
     part(`${side}.embedding`, x, 398, w("map.embedding"), "embedding", "text");
-    arrow(`${side}.in`, [x + 74, 448], [x + 74, 430]);
+    arrow(`${side}.in`, [x + 80, 448], [x + 80, 430]);
     const rows = wrap(side === "encoder" ? source : target, 22, 3);
-    rows.forEach((text, index) => words(x + 74, 494 + 18 * index, text, "token"));
+    rows.forEach((text, index) => words(x + 80, 494 + 18 * index, text, "token"));
   }
   const { encoder_layers: N, decoder_layers: M } = context.config;
   const feedForward = (side) => ["feed_forward", "feed_forward", "layers", { stack: side }];
-  stack(26, 226, "map.encoder", N, [["self", "attention", "head", { kind: "encoder" }], feedForward("encoder")]);
-  stack(226, 160, "map.decoder", M, [
+  stack(20, 226, "map.encoder", N, [["self", "attention", "head", { kind: "encoder" }], feedForward("encoder")]);
+  stack(220, 160, "map.decoder", M, [
     ["self", "attention", "head", { kind: "decoder" }],
     ["cross", "attention", "attentions", null],
     feedForward("decoder"),
   ]);
-  arrow("memory", [100, 226], [100, 204], [199, 204], [199, 295], [224, 295]);
+  arrow("memory", [100, 226], [100, 204], [200, 204], [200, 295], [218, 295]);
   const end = isTranslation ? "lens" : "classifier";
-  part("linear", 226, 108, w("map.linear"), "output", end);
+  part("linear", 220, 108, w("map.linear"), "output", end);
   const makes = isTranslation ? "single_label_classification" : context.kind;
   const isNumber = makes === "regression";
-  if (!isNumber) part("softmax", 226, 62, w(`outcome.${makes}.by`), "output", isTranslation ? "decoding" : "classifier");
+  if (!isNumber) part("softmax", 220, 62, w(`outcome.${makes}.by`), "output", isTranslation ? "decoding" : "classifier");
   for (const [low, high] of isNumber ? [[160, 140], [108, 44]] : [[160, 140], [108, 94], [62, 44]]) arrow("out", [300, low], [300, high]);
   words(300, 32, w(isTranslation ? "map.next" : `outcome.${makes}.name`));
   outcomes(context).forEach(({ label, share }, index) => {
@@ -105,7 +104,7 @@ export function drawMap(context, { here, lit = [] } = {}) {
   });
   words(100, 26, w("map.else"), "pale");
   ["decoding", "classifier", "experiments", "training"].forEach((id, index) =>
-    part(id, 26, 42 + 31 * index, w(`map.${id}`), "plain", id, 22),
+    part(id, 20, 42 + 31 * index, w(`map.${id}`), "plain", id, 22),
   );
   return root;
 }
@@ -135,17 +134,16 @@ function stagesOf(context) {
     const tensor = run.trace.get(name);
     return [
       grid({
-        ...{ rows: tensor.shape[0], columns: tensor.shape[1], cellHeight: 22, max: 3, rowLabels: labels, label: w("map.vectors") },
+        ...{ rows: tensor.shape[0], columns: tensor.shape[1], cellHeight: 22, max: largestOf(tensor.data), rowLabels: labels, label: w("map.vectors") },
         value: (row, column) => tensor.data[row * tensor.shape[1] + column],
         hint: (row, column) => ({ title: `${labels[row]} [${column}] = ${number(tensor.data[row * tensor.shape[1] + column])}` }),
         columnAxis: w("axis.dimension", { last: D - 1 }),
       }),
-      legend("signed", 3, w),
     ];
   };
   const weights = (kind, layer) => {
     const isHidden = kind === "decoder" && T > 1;
-    return [weightsGrid(attention(context, kind, layer), w), legend("weights", 1, w), isHidden && maskLegend(w, ["causal"])];
+    return [weightsGrid(attention(context, kind, layer), w), isHidden && maskLegend(w, ["causal"])];
   };
   const pairs = () => {
     const predicted = isTranslation ? run.pieces : [w("map.theLabel")];

@@ -1,4 +1,3 @@
-// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* Text, what the normaliser changed, pieces, ids, rows of the embedding table, positions. */
 
 import { button, chips, controls, figure, grid, largestOf, legend, make, note, number, part, plot, slider, titledStripe } from "../draw.js";
@@ -68,17 +67,17 @@ export default {
     root.append(figure(w("text.pieces"), `(S) = (${pieces.length})`, tokens, note(w("text.pieces.note", { count: config.vocab_size }))));
 
     const vector = (name) => part(run.trace.get(`encoder.embedding.${name}`), state.token);
-    const line = (title, name, symbol, code, max) => titledStripe(title, { data: vector(name), name: symbol, code, max });
-    const max = Math.max(1, largestOf(vector("output")));
+    const max = Math.max(...["scaled", "positions", "output"].map((name) => largestOf(vector(name))));
+    const line = (title, name, symbol, code) => titledStripe(title, { data: vector(name), name: symbol, code, max });
     root.append(
       figure(
         w("text.vector", { piece: pieces[state.token] }),
         `(D) = (${D})`,
-        ...line(w("text.row", { id: ids[state.token] ?? "" }), "rows", "E", LINES.rows, max / scale),
-        ...line(scale === 1 ? w("text.unscaled") : w("text.scaled", { scale: number(scale) }), "scaled", "E·√d", LINES.scale, max),
-        ...line(w("text.position", { place: state.token }), "positions", "PE", LINES.sinCos, max),
-        ...line(w("text.output"), "output", "x", LINES.positions, max),
-        legend("signed", max, w),
+        ...line(w("text.row", { id: ids[state.token] ?? "" }), "rows", "E", LINES.rows),
+        ...line(scale === 1 ? w("text.unscaled") : w("text.scaled", { scale: number(scale) }), "scaled", "E·√d", LINES.scale),
+        ...line(w("text.position", { place: state.token }), "positions", "PE", LINES.sinCos),
+        ...line(w("text.output"), "output", "x", LINES.positions),
+        legend("signed", max),
       ),
     );
     root.append(this.positions(context, pieces));
@@ -117,6 +116,6 @@ export default {
     };
     const control = slider(w("text.slider"), { min: 0, max: count - 1, value: state.position }, move);
     const words = isLearned ? w("text.learned") : `${w("text.waves.note")} ${offset ? w("text.offset", { offset }) : ""}`;
-    return figure(w("text.waves"), `(P, D) = (${count}, ${D})`, note(words), controls(control), wave, note(w("text.curves")), picture, legend("signed", 1, w));
+    return figure(w("text.waves"), `(P, D) = (${count}, ${D})`, note(words), controls(control), wave, note(w("text.curves")), picture);
   },
 };

@@ -1,9 +1,8 @@
-// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* Training for real: chapter 6's copy task, with its loss, its attention and what it writes after each step. */
 
 import { trainCopyTask } from "../client.js";
 import { CONFIG, LENGTH, SYMBOLS } from "../copy_task.js";
-import { button, chips, controls, figure, grid, heading, legend, make, note, number, percent, plot, slider } from "../draw.js";
+import { button, chips, controls, figure, grid, heading, make, note, number, percent, plot, slider } from "../draw.js";
 
 const STEPS = 200;
 
@@ -80,7 +79,6 @@ export default {
         written,
         heading(w("training.attention")),
         pictures,
-        legend("weights", 1, w),
         note(w("training.attention.note")),
       ),
     );
