@@ -1,9 +1,9 @@
 /* The page: opens a model, answers what is typed, shows one panel of it. */
 
 import { Model } from "./client.js";
-import { bestOf, button, hideHint, make, number, percent, readColours } from "./draw.js";
+import { bestOf, button, forgetColours, hideHint, make, number, percent } from "./draw.js";
 import { renderPanel } from "./frame.js";
-import map, { drawMap } from "./panels/map.js";
+import * as map from "./panels/map.js";
 
 const PANELS = ["map", "text", "head", "attentions", "layers", "decoding", "lens", "classifier", "experiments", "training"];
 const get = (selector) => document.querySelector(selector);
@@ -13,7 +13,7 @@ const page = { depth: "idea", guesses: {}, states: {}, model: null, run: null };
 
 /** Speak "ko" or "en"; only the words of that language are loaded. */
 async function speak(language) {
-  const words = (await import(`./words/${language}.js`)).default;
+  const words = await import(`./words/${language}.js`);
   Object.assign(page, { language, words });
 }
 
@@ -47,8 +47,9 @@ async function open(filesOrUrl, name) {
     if (!bar.isConnected) return model.close(); // another model is being opened
     page.model = model;
     const { config, task } = model;
+    page.kind = task === "translation" ? task : (config.problem_type ?? "single_label_classification");
     page.startPiece = await model.piece(config.decoder_start_token_id);
-    const examples = (await import(`./examples/${task}.js`)).default;
+    const examples = await import(`./examples/${task}.js`);
     page.examples = examples[await languageOf(model, examples)];
     input.value = page.examples[0];
     get(".ask").hidden = false;
@@ -78,37 +79,12 @@ function fail(error) {
   showStart();
 }
 
-/** No model: say why, and how to open one. */
-function showStart() {
+async function showStart() {
   const { error } = page;
-  const words = error ? (w(`failure.${error.code}`, error) || error.message) : "";
-  const example = make("code", { text: "?model=USER/NAME" });
+  const { startPanel } = await import("./start.js");
+  if (page.error !== error) return; // a model is being opened
   get("#side").hidden = get(".ask").hidden = true;
-  get("#panel").replaceChildren(
-    make(
-      "div",
-      { className: "drop" },
-      make("h2", { text: w("start.title") }),
-      words && make("p", { role: "alert", text: words }),
-      make("p", { text: w("start.drop") }),
-      make("p", {}, `${w("start.hub")} `, example),
-      make("pre", { text: "vanilla-transformer page --model RUN --output_dir page", tabIndex: 0 }),
-    ),
-  );
-}
-
-/** Files of a dropped folder, or dropped one by one, by their paths. */
-async function droppedFiles(transfer) {
-  const files = new Map();
-  const read = async (entry, path) => {
-    if (entry.isFile) return files.set(path, await new Promise((resolve, reject) => entry.file(resolve, reject)));
-    const reader = entry.createReader();
-    for (let batch; (batch = await new Promise((resolve, reject) => reader.readEntries(resolve, reject))).length; )
-      for (const one of batch) await read(one, `${path}/${one.name}`);
-  };
-  const entries = Array.from(transfer.items, (item) => item.webkitGetAsEntry()).filter(Boolean);
-  for (const entry of entries) await read(entry, entry.name);
-  return files;
+  get("#panel").replaceChildren(startPanel(page));
 }
 
 const nameOf = (files) => [...files.keys()][0]?.split("/").at(-2) || w("ownModel");
@@ -118,11 +94,15 @@ const nameOf = (files) => [...files.keys()][0]?.split("/").at(-2) || w("ownModel
 let answering = null; // the model that computes an answer; once closed, it never gives it
 let isWanted = false;
 
-/** A run with other text or options, in full. */
-async function runOf(words, options = {}) {
+/** A run with this text and options. */
+function runOf(words, options) {
   const { model } = page;
-  const settings = model.task === "translation" ? { beams: 1, maxLength: 80, ...options } : options;
-  return model[model.task === "translation" ? "translate" : "classify"](words, settings);
+  return model.task === "translation" ? model.translate(words, { beams: 1, maxLength: 80, ...options }) : model.classify(words, options);
+}
+
+function setText(words) {
+  input.value = words;
+  answer();
 }
 
 /** Answer the newest text; a text that was typed over is left out. */
@@ -134,10 +114,10 @@ async function answer() {
   try {
     while (isWanted) {
       isWanted = false;
-      const [words, start] = [input.value, performance.now()];
+      const words = input.value;
       const run = await runOf(words, { trace: true });
       if (model !== page.model) return;
-      page.run = words.trim() && run.source.ids.length && !run.source.isEmpty ? { ...run, words, time: performance.now() - start } : null;
+      page.run = words.trim() && !run.source.isEmpty ? { ...run, words } : null;
     }
     show();
   } catch (error) {
@@ -157,27 +137,24 @@ const labelOf = (place) => {
 
 /** A classifier's answer, {label, value}: the likeliest label, all above one half, or all numbers of a regression. */
 function answersOf({ probabilities }) {
-  const kind = kindOf(page.model.config);
   const all = [...probabilities.keys()];
   const several = { multi_label_classification: all.filter((place) => probabilities[place] > 0.5), regression: all };
-  const places = several[kind] ?? [bestOf(probabilities)];
+  const places = several[page.kind] ?? [bestOf(probabilities)];
   return places.map((place) => ({ label: labelOf(place), value: valueOf(probabilities[place]) }));
 }
 
-const kindOf = (config) => config.problem_type ?? "single_label_classification";
-const valueOf = (value) => (kindOf(page.model.config) === "regression" ? number(value) : percent(value));
+const valueOf = (value) => (page.kind === "regression" ? number(value) : percent(value));
 
 /** An answer as a text: a translation, labels, or the numbers of a regression. */
 function outcome(run) {
   if (page.model.task === "translation") return run.text || "∅";
-  const part = kindOf(page.model.config) === "regression" ? "value" : "label";
+  const part = page.kind === "regression" ? "value" : "label";
   return answersOf(run).map((one) => one[part]).join(", ") || "∅";
 }
 
 /** The probabilities of an answer's labels. */
 function certainty(run) {
-  const isLabelled = page.model.task !== "translation" && kindOf(page.model.config) !== "regression";
-  return isLabelled ? answersOf(run).map(({ value }) => value).join(", ") : "";
+  return page.kind.endsWith("classification") ? answersOf(run).map(({ value }) => value).join(", ") : "";
 }
 
 function showAnswer() {
@@ -194,22 +171,17 @@ function showAnswer() {
 const current = () => PANELS.find((id) => `#${id}` === location.hash) ?? "map";
 
 function contextOf(id) {
-  const { model, run, language, depth, guesses, startPiece, examples, home } = page;
+  const { config, task } = page.model;
   return {
-    ...{ model, config: model.config, task: model.task, run, w, language, depth, guesses, startPiece, examples },
-    ...{ panels: PANELS, kind: kindOf(model.config), labelOf, valueOf, outcome, certainty, choose, home },
+    ...{ ...page, config, task, panels: PANELS, w, labelOf, valueOf, outcome, certainty, choose, setText },
     others: Array.from(get(".models select").options, ({ value }) => value).filter((name) => !name.endsWith(page.name)),
     state: (page.states[id] ??= {}),
-    answer: (words, options) => runOf(words ?? input.value, options),
+    answer: runOf,
     go: (id, state) => {
       if (state) Object.assign((page.states[id] ??= {}), state);
       location.hash = `#${id}`;
     },
     refresh: show,
-    setText: (words) => {
-      input.value = words;
-      answer();
-    },
     setDepth: (one) => {
       page.depth = one;
       show();
@@ -227,19 +199,19 @@ function keepFocus(root, change) {
 
 async function show() {
   hideHint();
-  readColours();
+  forgetColours();
   if (!page.model) return get("#panel .drop progress") || showStart();
   showAnswer();
   const id = current();
-  const panel = id === "map" ? map : (await import(`./panels/${id}.js`)).default;
+  const panel = id === "map" ? map : await import(`./panels/${id}.js`);
   if (id !== current() || !page.model) return; // gone on meanwhile
   const [root, side] = [get("#panel"), get("#side")];
   document.title = `${w(`${id}.title`)} · ${page.name} · Transformer`;
   side.hidden = id === "map" || !page.run;
   if (!page.run) return root.replaceChildren(make("p", { className: "notice", text: w("empty") }));
   const context = contextOf(id);
-  keepFocus(root, () => renderPanel(root, panel, context));
-  if (!side.hidden) keepFocus(side, () => side.replaceChildren(drawMap(context, { here: id })));
+  keepFocus(root, () => renderPanel(root, id, panel, context));
+  if (!side.hidden) keepFocus(side, () => side.replaceChildren(map.drawMap(context, { here: id })));
 }
 
 /** The words outside the panels. */
@@ -255,12 +227,7 @@ function say() {
   get(".ask label").textContent = w(`input.${task}`);
   get(".examples").setAttribute("aria-label", w("examples"));
   get(".examples").replaceChildren(
-    ...page.examples.slice(0, 4).map((words) =>
-      button(words, () => {
-        input.value = words;
-        answer();
-      }),
-    ),
+    ...page.examples.slice(0, 4).map((words) => button(words, () => setText(words))),
   );
   get("footer").textContent = w("about", { name: page.name, parameters: count.toLocaleString(page.language) });
 }
@@ -328,7 +295,9 @@ addEventListener("dragleave", () => document.body.classList.remove("over"));
 addEventListener("drop", async (event) => {
   event.preventDefault();
   document.body.classList.remove("over");
-  const files = await droppedFiles(event.dataTransfer);
+  const entries = Array.from(event.dataTransfer.items, (item) => item.webkitGetAsEntry()).filter(Boolean);
+  const { filesOf } = await import("./start.js");
+  const files = await filesOf(entries);
   if (files.size) open(files, nameOf(files));
 });
 get(".open input").addEventListener("change", ({ target }) => {
@@ -344,7 +313,6 @@ async function begin() {
   page.home = home;
   const wanted = parameters.get("model") ?? models[0];
   say();
-  readColours();
   listModels(models, wanted);
   if (!wanted) return showStart();
   const address = addressOf(wanted);

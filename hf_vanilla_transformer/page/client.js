@@ -26,9 +26,9 @@ export class Model {
     }
   }
 
-  /** {text, normalized, pieces, ids, isCut, isEmpty}; `side` is "source" or "target". */
-  encodeText(text, side = "source") {
-    return this.ask("encodeText", [text, side]);
+  /** {text, normalized, pieces, ids, isCut, isEmpty} */
+  encodeText(text) {
+    return this.ask("encodeText", [text]);
   }
 
   /** {source, logits, probabilities, trace}; options: trace (true for all tensors), changes, padding

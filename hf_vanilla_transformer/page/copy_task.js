@@ -10,14 +10,11 @@ import { dot, linear, logSoftmax, row, sizeOf } from "./numbers.js";
 
 export const [START, SYMBOLS, LENGTH] = [1, 11, 10]; // 0 is padding; 2 to 10 are copied
 export const CONFIG = {
-  ...{ architectures: ["VanillaTransformerForConditionalGeneration"], vocab_size: SYMBOLS, decoder_vocab_size: null },
-  ...{ d_model: 32, encoder_layers: 1, decoder_layers: 1, encoder_ffn_dim: 64, decoder_ffn_dim: 64, head_dim: null },
-  ...{ encoder_attention_heads: 2, decoder_attention_heads: 2, attention_bias: true, activation_function: "relu" },
-  ...{ norm_first: false, final_norm: false, layer_norm_type: "standard", layer_norm_eps: 1e-5 },
+  ...{ architectures: ["VanillaTransformerForConditionalGeneration"], vocab_size: SYMBOLS, d_model: 32 },
+  ...{ encoder_layers: 1, decoder_layers: 1, encoder_ffn_dim: 64, decoder_ffn_dim: 64, activation_function: "relu" },
+  ...{ encoder_attention_heads: 2, decoder_attention_heads: 2, layer_norm_type: "standard", layer_norm_eps: 1e-5 },
   ...{ position_embedding_type: "sinusoidal", position_offset: 0, scale_embedding: true },
-  ...{ max_position_embeddings: LENGTH + 1, decoder_max_position_embeddings: null },
-  ...{ share_encoder_decoder_embeddings: false, tie_word_embeddings: false },
-  ...{ pad_token_id: 0, bos_token_id: START, eos_token_id: null, decoder_start_token_id: START },
+  ...{ max_position_embeddings: LENGTH + 1, decoder_start_token_id: START },
 };
 const SMOOTHING = 0.1;
 

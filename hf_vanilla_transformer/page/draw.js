@@ -51,29 +51,25 @@ export const largestOf = (data) => data.reduce((most, value) => Math.max(most, M
 export const bestOf = (data) => data.reduce((best, value, i) => (value > data[best] ? i : best), 0);
 export const norm = (data) => Math.sqrt(dot(data, data));
 
-/* Colours: those of style.css, as [r, g, b]. */
+/* Colours: those of style.css, #rrggbb. */
 
-let palette = {};
 let shades = {}; // of each end of a scale, 256 colours from the card's to its own
-export function readColours() {
-  const style = getComputedStyle(document.documentElement);
-  const scratch = document.createElement("canvas").getContext("2d");
-  [palette, shades] = [{}, {}];
-  for (const name of ["card", "ink", "soft", "line", "pale", "accent", "plus", "minus", "causal", "padding"]) {
-    scratch.fillStyle = style.getPropertyValue(`--${name}`).trim();
-    palette[name] = [1, 3, 5].map((at) => parseInt(scratch.fillStyle.slice(at, at + 2), 16));
-  }
-}
+export const forgetColours = () => (shades = {});
+export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
-const mix = (from, to, share) => `rgb(${from.map((value, i) => Math.round(value + (to[i] - value) * share)).join()})`;
-export const colour = (name) => mix(palette[name], palette[name], 0);
+function shadesOf(end) {
+  const [from, to] = ["card", end].map((name) => [1, 3, 5].map((at) => parseInt(colour(name).slice(at, at + 2), 16)));
+  return Array.from({ length: 256 }, (_, level) => {
+    const share = (level / 255) ** (end === "accent" ? 0.5 : 0.7);
+    return `rgb(${from.map((value, i) => Math.round(value + (to[i] - value) * share)).join()})`;
+  });
+}
 
 /** The colour of a value: signed ones run from orange through the card to blue, weights from the card to blue. */
 export function colourOf(value, scale, max = 1) {
   const level = Math.round(255 * Math.min(1, Math.abs(value) / (max || 1)));
   const end = scale === "weights" ? "accent" : value < 0 ? "minus" : "plus";
-  shades[end] ??= Array.from({ length: 256 }, (_, at) => mix(palette.card, palette[end], (at / 255) ** (end === "accent" ? 0.5 : 0.7)));
-  return shades[end][level];
+  return (shades[end] ??= shadesOf(end))[level];
 }
 
 /** Black or white, whichever is easier to read on a colour "rgb(…)" (WCAG's relative luminance). */
@@ -155,22 +151,19 @@ function write(pen, text, x, y, { align = "left", tone = "soft", isTurned = fals
   pen.restore();
 }
 
-/** Hidden cells: causal ones are striped, padding is dotted, so that colour alone says nothing. */
+/** Hidden cells: causal ones have slanted stripes, padding level ones, so that colour alone says nothing. */
 function hatch(pen, kind, x, y, wide, high) {
   pen.save();
   pen.beginPath();
   pen.rect(x, y, wide, high);
   pen.clip();
-  pen.strokeStyle = pen.fillStyle = colour(kind);
+  pen.strokeStyle = colour(kind);
   pen.beginPath();
-  if (kind === "padding") for (let dx = 3; dx < wide; dx += 5) for (let dy = 3; dy < high; dy += 5) pen.rect(x + dx, y + dy, 2, 2);
-  else
-    for (let at = -high; at < wide; at += 5) {
-      pen.moveTo(x + at, y + high);
-      pen.lineTo(x + at + high, y);
-    }
-  if (kind === "padding") pen.fill();
-  else pen.stroke();
+  for (let at = 2.5; at < wide + high; at += 5) {
+    pen.moveTo(x, y + at);
+    pen.lineTo(x + wide, kind === "causal" ? y + at - wide : y + at);
+  }
+  pen.stroke();
   pen.restore();
 }
 
@@ -388,6 +381,21 @@ export function button(text, onClick, properties = {}) {
   const element = make("button", { type: "button", text, ...properties });
   element.addEventListener("click", onClick);
   return element;
+}
+
+/** A button that plays `count` steps, from the one after `at()` to the last. */
+export function player(w, pace, count, at, move) {
+  let timer;
+  const play = button(w("play"), toggle, { className: "primary" });
+  function advance() {
+    move((at() + 1) % count);
+  }
+  function toggle() {
+    timer = timer ? clearInterval(timer) : setInterval(() => (play.isConnected && at() < count - 1 ? advance() : toggle()), pace);
+    play.textContent = w(timer ? "pause" : "play");
+    if (timer) advance();
+  }
+  return play;
 }
 
 /** Buttons of which one is pressed. `options`: [[value, text]]. */

@@ -30,16 +30,16 @@ export function maths(text) {
 }
 
 /** The explanation: the idea, the formulas too, the code too. */
-function explanation(panel, context) {
+function explanation(id, code, context) {
   const { w, depth } = context;
   const level = DEPTHS.indexOf(depth);
   const root = make("div", { className: "words" });
-  root.append(...w(`${panel.id}.idea`).split("\n").map((text) => make("p", { text })));
-  const formulas = w(`${panel.id}.formula`);
+  root.append(...w(`${id}.idea`).split("\n").map((text) => make("p", { text })));
+  const formulas = w(`${id}.formula`);
   if (level > 0 && formulas) root.append(...formulas.split("\n").map(maths));
-  if (level > 1 && panel.code) {
-    const lines = panel.code.map((name) => LINES[name]).join("\n");
-    root.append(note(w("code.from", { file: `modeling_vanilla_transformer.py${panel.id === "decoding" ? ", search.js" : ""}` })), make("pre", { tabIndex: 0, text: lines }));
+  if (level > 1 && code) {
+    const lines = code.map((name) => LINES[name]).join("\n");
+    root.append(note(w("code.from", { file: `modeling_vanilla_transformer.py${id === "decoding" ? ", search.js" : ""}` })), make("pre", { tabIndex: 0, text: lines }));
   }
   return root;
 }
@@ -62,10 +62,9 @@ export function needs(task, { w, others, choose }) {
   return make("div", {}, note(w(`needs.${task}`)), controls(...buttons));
 }
 
-/** Render a panel with its frame into `root`. */
-export function renderPanel(root, panel, context) {
+/** Render a panel, a module of panels/, with its frame into `root`. */
+export function renderPanel(root, id, { code, render }, context) {
   const { w, depth, panels, go } = context;
-  const { id } = panel;
   const place = panels.indexOf(id);
   const figures = make("div", { className: "figures" });
   const frame = make("article", { className: `panel of-${id}`, "aria-labelledby": "panel-title" });
@@ -80,12 +79,12 @@ export function renderPanel(root, panel, context) {
   const links = make("p", { className: "note" }, `${w("more")} `, chapterLink(id, context));
   frame.append(
     make("header", {}, make("div", {}, kicker, title), depths),
-    explanation(panel, context),
+    explanation(id, code, context),
     figures,
     question(id, context),
     links,
     make("nav", { className: "pages", "aria-label": w("pages") }, neighbour(-1, "previous"), neighbour(1, "next")),
   );
   root.replaceChildren(frame);
-  panel.render(figures, context);
+  render(figures, context);
 }

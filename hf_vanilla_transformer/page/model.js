@@ -297,12 +297,9 @@ export class VanillaTransformer {
     this.ends = [config.eos_token_id ?? []].flat();
   }
 
-  /** (S,) ids to (S, D). Options: `mask` (S,), 1 for a token and 0 for padding; `trace`, a Map to fill; `changes`. */
-  forwardEncoder(ids, options = {}) {
-    return this.encode(ids, options).source;
-  }
+  /** (S,) ids to what the decoder reads: the encoder's output (S, D), and which of its rows are tokens.
 
-  /** What the decoder reads: the encoder's output, and which of its rows are tokens. */
+  Options: `mask` (S,), 1 for a token and 0 for padding; `trace`, a Map to fill; `changes`. */
   encode(ids, options) {
     // A text without a token becomes padding, which no query attends to.
     if (!ids.length) return { source: zeros(1, this.config.d_model), isToken: [0] };

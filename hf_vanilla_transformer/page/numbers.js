@@ -10,8 +10,8 @@ export const add = (x, y) => map(x, (value, place) => value + y.data[place]);
 export const row = (x, place) => x.data.subarray(place * x.shape[1], (place + 1) * x.shape[1]);
 export const rowsOf = (x) => Array.from({ length: x.shape[0] }, (_, place) => row(x, place));
 
-/** x W^T + b: (L, inputs) to (L, outputs). Inputs that are 0, most of what ReLU leaves, are passed over; eight outputs
-share the reading of the others, and their eight sums do not wait for each other. */
+/** x W^T + b: (L, inputs) to (L, outputs). Inputs that are 0, most of what ReLU leaves, are passed over; four outputs
+share the reading of the others, and their four sums do not wait for each other. Past the end of a row, nothing is written. */
 export function linear(x, { weight, bias }) {
   const [length, inputs] = x.shape;
   const outputs = weight.shape[0];
@@ -27,9 +27,8 @@ export function linear(x, { weight, bias }) {
       columns[count] = i;
       if (input[i] !== 0) count++;
     }
-    let out = 0;
-    for (; out + 8 <= outputs; out += 8) {
-      let [a, b, c, d, e, f, g, h] = [0, 0, 0, 0, 0, 0, 0, 0];
+    for (let out = 0; out < outputs; out += 4) {
+      let [a, b, c, d] = [0, 0, 0, 0];
       for (let i = 0; i < count; i++) {
         const value = values[i];
         let at = out * inputs + columns[i];
@@ -37,22 +36,13 @@ export function linear(x, { weight, bias }) {
         b += value * w[(at += inputs)];
         c += value * w[(at += inputs)];
         d += value * w[(at += inputs)];
-        e += value * w[(at += inputs)];
-        f += value * w[(at += inputs)];
-        g += value * w[(at += inputs)];
-        h += value * w[(at += inputs)];
       }
       output[out] = a;
       output[out + 1] = b;
       output[out + 2] = c;
       output[out + 3] = d;
-      output[out + 4] = e;
-      output[out + 5] = f;
-      output[out + 6] = g;
-      output[out + 7] = h;
     }
-    for (; out < outputs; out++) output[out] = dot(input, 0, w, out * inputs, inputs);
-    if (bias) for (out = 0; out < outputs; out++) output[out] += bias.data[out];
+    if (bias) for (let out = 0; out < outputs; out++) output[out] += bias.data[out];
   }
   return result;
 }
@@ -92,18 +82,12 @@ const tanhGelu = (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0
 const gelu = (x) => 0.5 * x * (1 + erf(x / Math.SQRT2));
 const silu = (x) => x * sigmoid(x);
 
-/** By transformers' names. */
+/** By transformers' names; those that Transformers are trained with. */
 export const ACTIVATIONS = {
   relu: (x) => Math.max(x, 0),
   relu2: (x) => Math.max(x, 0) ** 2,
-  relu6: (x) => Math.min(Math.max(x, 0), 6),
-  leaky_relu: (x) => (x < 0 ? 0.01 * x : x),
-  ...{ gelu, gelu_python: gelu, gelu_10: (x) => Math.min(Math.max(gelu(x), -10), 10) },
-  ...{ gelu_new: tanhGelu, gelu_fast: tanhGelu, gelu_pytorch_tanh: tanhGelu, gelu_python_tanh: tanhGelu },
-  ...{ gelu_accurate: tanhGelu, quick_gelu: (x) => x * sigmoid(1.702 * x), silu, swish: silu, sigmoid },
-  mish: (x) => x * Math.tanh(Math.log1p(Math.exp(x))),
-  tanh: Math.tanh,
-  linear: (x) => x,
+  ...{ gelu, gelu_new: tanhGelu, gelu_fast: tanhGelu, gelu_pytorch_tanh: tanhGelu },
+  ...{ silu, swish: silu, sigmoid, tanh: Math.tanh },
 };
 
 /** The places of the largest values, the largest first; of equal ones the first. */

@@ -23,11 +23,10 @@ export const calls = {
     return { config, generationConfig, task: taskOf(config), labels, parameters };
   },
 
-  encodeText(text, side = "source") {
+  encodeText(text) {
     const { config, tokenizers } = opened;
-    const { maxLength } = tokenizers.source;
-    const limit = taskOf(config) === "translation" ? Infinity : maxLength;
-    return { text, ...tokenizers[side].encode(text, Math.min(limit, config.max_position_embeddings)) };
+    const limit = taskOf(config) === "translation" ? Infinity : tokenizers.source.maxLength;
+    return { text, ...tokenizers.source.encode(text, Math.min(limit, config.max_position_embeddings)) };
   },
 
   classify(text, options = {}) {

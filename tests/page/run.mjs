@@ -7,8 +7,7 @@ import { openSync, readdirSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { VanillaTransformer } from "../../hf_vanilla_transformer/page/model.js";
 import { openFolder, openUrl } from "../../hf_vanilla_transformer/page/weights.js";
-import en from "../../hf_vanilla_transformer/page/words/en.js";
-import ko from "../../hf_vanilla_transformer/page/words/ko.js";
+import { en, ko } from "../../hf_vanilla_transformer/page/words/start.js";
 import { calls } from "../../hf_vanilla_transformer/page/worker.js";
 
 const [, , jobsFile, numbersFile] = process.argv;
@@ -55,7 +54,7 @@ for (const { folder, asks } of JSON.parse(readFileSync(jobsFile))) {
   } catch (error) {
     const { code, detail } = error;
     if (!code) throw error;
-    const [english, korean] = [en, ko].map(({ failure }) => failure[code].replace("{detail}", () => detail));
+    const [english, korean] = [en, ko].map((sentences) => sentences[code].replace("{detail}", () => detail));
     results.push({ error: { code, en: english, ko: korean } });
   }
 }

@@ -38,8 +38,17 @@ OTHERS += ["variant own-head-size", "variant shared-and-tied"]
 
 
 class Handler(SimpleHTTPRequestHandler):
+    def __init__(self, *args, sent: list[tuple[str, int]], **kwargs):
+        self.sent = sent
+        super().__init__(*args, **kwargs)
+
     def log_message(self, *_):
         """Requests are not printed."""
+
+    def copyfile(self, source, outputfile):
+        content = source.read()
+        self.sent.append((self.path, len(content)))
+        outputfile.write(content)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +87,8 @@ def visit(browser, tmp_path):
             (folder / "models" / model.name).symlink_to(model)
         beside = {"models": [model.name for model in models], "home": ".."}
         (folder / "page.json").write_text(json.dumps(beside))
-        servers.append(ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(folder))))
+        handler = functools.partial(Handler, directory=str(folder), sent=visit.sent)
+        servers.append(ThreadingHTTPServer(("127.0.0.1", 0), handler))
         threading.Thread(target=servers[-1].serve_forever, daemon=True).start()
         base = f"http://127.0.0.1:{servers[-1].server_port}/"
         page = browser.new_page(**{"locale": "en-US", **settings})
@@ -90,7 +100,7 @@ def visit(browser, tmp_path):
         page.wait_for_selector(ready)
         return page
 
-    visit.problems = problems
+    visit.problems, visit.sent = problems, []
     yield visit
     for server in servers:
         server.shutdown()
@@ -170,6 +180,22 @@ def test_a_model_is_chosen_while_another_opens_or_answers(visit):
     expect(page.locator(".answer strong")).to_contain_text("dog")
 
 
+@pytest.mark.parametrize(("model", "language"), [(TRANSLATOR, "en"), (CLASSIFIER, "ko")])
+def test_all_panels_are_less_than_250_kilobytes(model, language, visit):
+    page = visit(model, address=f"?lang={language}")
+    first = bytes_of_the_page(visit.sent)
+    for panel in PANELS:
+        go(page, panel)
+    page.locator(".of-training button.primary").click()
+    expect(page.locator(".of-training .sum")).to_contain_text("12")
+    assert first < 185_000 and bytes_of_the_page(visit.sent) < 250_000
+
+
+def bytes_of_the_page(sent: list[tuple[str, int]]) -> int:
+    """What the server sent without models, a file that it sent twice counted twice."""
+    return sum(size for path, size in sent if not path.startswith("/models/"))
+
+
 @pytest.mark.parametrize("width", [390, 768, 1280, 1920])
 def test_no_panel_is_wider_than_the_screen(width, visit):
     page = visit(TRANSLATOR, viewport={"width": width, "height": 900})
@@ -197,7 +223,7 @@ def test_every_panel_is_reached_and_left_by_keyboard(visit):
         expect(page.locator(f".of-{panel}")).to_be_visible()
         page.keyboard.press("Escape")
         expect(page.locator(".of-map")).to_be_visible()
-    assert page.evaluate("document.activeElement.getAttribute('href')") == "#training"
+    expect(page.locator('.tour .map a[href="#training"]')).to_be_focused()
 
 
 def test_arrow_keys_read_the_numbers_of_a_picture(visit):

@@ -17,7 +17,7 @@ TEXTS = [*REVIEWS, *GERMAN, *ENGLISH]
 
 def compare(folder, texts: list[str], scratch) -> None:
     tokenizer = load_tokenizer(str(folder))
-    asks = [{"call": "encodeText", "values": [text, "source"]} for text in texts]
+    asks = [{"call": "encodeText", "values": [text]} for text in texts]
     (result,) = ask_page([{"folder": str(folder), "asks": asks}], scratch)
     rows = tokenizer(texts, truncation=True)["input_ids"]
     normalizer = tokenizer.backend_tokenizer.normalizer

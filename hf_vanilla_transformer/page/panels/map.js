@@ -1,6 +1,6 @@
 /* Figure 1 of the paper as a map of the panels, and a tour of one answer through it. */
 
-import { bars, bestOf, button, chips, controls, figure, grid, largestOf, make, maskLegend, note, number, percent, svg, table } from "../draw.js";
+import { bars, bestOf, button, chips, controls, figure, grid, largestOf, make, maskLegend, note, number, percent, player, svg, table } from "../draw.js";
 import { attention, readTokens, sourceTokens, weightsGrid } from "../trace.js";
 
 /** Tokens that the decoder has read at the step of which the map shows the probabilities. */
@@ -60,9 +60,9 @@ export function drawMap(context, { here, lit = [] } = {}) {
     root.append(svg("text", { class: "pale start", x: x - 4, y: top + 17.3, text: w(name, { count }) }));
     const side = x < 200 ? "encoder" : "decoder";
     arrow(`${side}.in`, [x + 80, 398], [x + 80, 378]);
-    layers.forEach(([part_, kind, panel, state], index) => {
+    layers.forEach(([name, text, kind, panel, state], index) => {
       const y = 346 - 66 * index;
-      part(`${side}.${part_}`, x, y, w(`map.${side}.${part_}`), kind, panel, 30, state);
+      part(`${side}.${name}`, x, y, w(text), kind, panel, 30, state);
       part(`${side}.norm${index}`, x, y - 28, w("map.norm"), "norm", "layers", 22, { stack: side });
       arrow(`${side}.up`, [x + 80, y], [x + 80, y - 6]);
       if (index) arrow(`${side}.up`, [x + 80, y + 38], [x + 80, y + 30]);
@@ -80,11 +80,11 @@ export function drawMap(context, { here, lit = [] } = {}) {
     rows.forEach((text, index) => words(x + 80, 494 + 18 * index, text, "token"));
   }
   const { encoder_layers: N, decoder_layers: M } = context.config;
-  const feedForward = (side) => ["feed_forward", "feed_forward", "layers", { stack: side }];
-  stack(20, 226, "map.encoder", N, [["self", "attention", "head", { kind: "encoder" }], feedForward("encoder")]);
+  const feedForward = (side) => ["feed_forward", "layers.feed_forward", "feed_forward", "layers", { stack: side }];
+  stack(20, 226, "map.encoder", N, [["self", "layers.self_attention", "attention", "head", { kind: "encoder" }], feedForward("encoder")]);
   stack(220, 160, "map.decoder", M, [
-    ["self", "attention", "head", { kind: "decoder" }],
-    ["cross", "attention", "attentions", null],
+    ["self", "map.masked", "attention", "head", { kind: "decoder" }],
+    ["cross", "layers.cross_attention", "attention", "attentions", null],
     feedForward("decoder"),
   ]);
   arrow("memory", [100, 226], [100, 204], [200, 204], [200, 295], [218, 295]);
@@ -168,47 +168,29 @@ function stagesOf(context) {
   ].map(([id, lit, shape, picture]) => ({ id, lit, shape, picture }));
 }
 
-let timer;
+export const code = ["rows", "positions", "query", "output", "residual", "feedForward", "layer", "logits"];
 
-export default {
-  id: "map",
-  code: ["rows", "positions", "query", "output", "residual", "feedForward", "layer", "logits"],
-  render(root, context) {
-    const { w, state, config, task, panels, guesses } = context;
-    const stages = stagesOf(context);
-    const chart = make("div");
-    const card = make("div");
-    const list = make("ol", { className: "contents", start: 2 });
-    const play = button("", toggle, { className: "primary" });
-    state.stage ??= 0;
-    clearInterval(timer);
-    let isPlaying = false;
+export function render(root, context) {
+  const { w, state, config, task, panels, guesses } = context;
+  const stages = stagesOf(context);
+  const chart = make("div");
+  const card = make("div");
+  const list = make("ol", { className: "contents", start: 2 });
+  const play = player(w, 2600, stages.length, () => state.stage, showStage);
+  state.stage ??= 0;
 
-    function showStage(step) {
-      state.stage = (step + stages.length) % stages.length;
-      const { id, lit, shape, picture } = stages[state.stage];
-      chart.replaceChildren(drawMap(context, { lit }));
-      const title = `${w("map.tour")} ${state.stage + 1} / ${stages.length} · ${w(`stage.${id}.title`)}`;
-      const words = w(`stage.${id}${id === "end" || id === "shifted" ? `.${task}` : ""}`, { result: w(`outcome.${context.kind}.how`), read: tokensOnMap(context).join(" ") });
-      card.replaceChildren(figure(title, shape, make("p", { text: words }), ...picture().filter(Boolean)));
-    }
-    function toggle() {
-      isPlaying = !isPlaying;
-      clearInterval(timer);
-      play.textContent = w(isPlaying ? "pause" : "play");
-      if (!isPlaying) return;
-      showStage(state.stage + 1);
-      timer = setInterval(() => {
-        if (!chart.isConnected || state.stage === stages.length - 1) return isPlaying && toggle();
-        showStage(state.stage + 1);
-      }, 2600);
-    }
-    list.append(
-      ...panels.slice(1).map((id) => make("li", {}, make("a", { href: `#${id}`, text: w(`${id}.title`) }), id in guesses && " ✓")),
-    );
-    play.textContent = w("play");
-    const [back, forward] = [["back", -1], ["forward", 1]].map(([name, step]) => button(w(name), () => showStage(state.stage + step)));
-    root.append(make("div", { className: "tour" }, chart, make("div", {}, controls(play, back, forward), card, list)), note(w("map.keys")), note(w(config.norm_first ? "layers.normFirst" : "layers.normLast")));
-    showStage(state.stage);
-  },
-};
+  function showStage(step) {
+    state.stage = (step + stages.length) % stages.length;
+    const { id, lit, shape, picture } = stages[state.stage];
+    chart.replaceChildren(drawMap(context, { lit }));
+    const title = `${w("map.tour")} ${state.stage + 1} / ${stages.length} · ${w(`stage.${id}.title`)}`;
+    const words = w(`stage.${id}${id === "end" || id === "shifted" ? `.${task}` : ""}`, { result: w(`outcome.${context.kind}.how`), read: tokensOnMap(context).join(" ") });
+    card.replaceChildren(figure(title, shape, make("p", { text: words }), ...picture().filter(Boolean)));
+  }
+  list.append(
+    ...panels.slice(1).map((id) => make("li", {}, make("a", { href: `#${id}`, text: w(`${id}.title`) }), id in guesses && " ✓")),
+  );
+  const [back, forward] = [["back", -1], ["forward", 1]].map(([name, step]) => button(w(name), () => showStage(state.stage + step)));
+  root.append(make("div", { className: "tour" }, chart, make("div", {}, controls(play, back, forward), card, list)), note(w("map.keys")), note(w(config.norm_first ? "layers.normFirst" : "layers.normLast")));
+  showStage(state.stage);
+}
