@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from datasets import Dataset, concatenate_datasets
 from scipy.special import logit
 from tokenizers.models import WordLevel
@@ -25,7 +24,6 @@ from ..hub.record import METRICS_FILE, RECIPE_FILE, RUN_FILE, describe_environme
 from ..inference import Classifier, Translator
 from ..inference.engine import TARGET_TOKENIZER, Engine
 from ..inference.folder import load_tokenizer, task_of_folder
-from ..inference.torch_engine import TorchEngine
 from ..settings.groups import EvaluationArguments, LabelledTextArguments, PairArguments, check_robustness
 from ..settings.reading import read_settings
 from ..tasks import CLASSIFICATION, METRICS, MULTI, REGRESSION, TRANSLATION, Task, headline_of
@@ -54,6 +52,7 @@ class Measured(NamedTuple):
     headline: str  # the most important ones in a line
     predictions: dict[str, list[str]]  # the columns of `PREDICTIONS_FILE`
     worst: Sequence[Any]  # the numbers of the rows that a reader looks at first
+    engine: Engine
 
 
 def evaluate(model: str | Path, **settings: Any) -> dict[str, Any]:
@@ -88,6 +87,7 @@ def evaluate(model: str | Path, **settings: Any) -> dict[str, Any]:
     (arguments, data), _ = read_settings([EvaluationArguments, group], recipe, given, "evaluate")
     with nullcontext() if arguments.output_dir is None else finished_folder(arguments.output_dir) as made:
         measured = measure(arguments, data, settings)
+        measured.report.update(precision=measured.engine.precision, device=measured.engine.device)
         if made is not None:
             written = vars(arguments) | vars(data) | {"data": name_of(data.data)}
             save_json(made / "evaluation.json", {"arguments": written, **describe_environment(), **measured.report})
@@ -135,10 +135,9 @@ def evaluate_translator(arguments: EvaluationArguments, data: PairArguments, giv
     rows = load_rows(arguments, data, given)
     begin = time.perf_counter()
     translations, report = measure_translator(translate, rows, tokenizer)
-    speed = len(rows) / (time.perf_counter() - begin)
+    report["texts_per_second"] = len(rows) / (time.perf_counter() - begin)
     sources, references = rows["source"][:], rows["target"][:]
-    report |= {"bleu_interval": bootstrapped_bleu(translations, references), "texts_per_second": speed}
-    report |= describe_engine(translate.engine)
+    report["bleu_interval"] = bootstrapped_bleu(translations, references)
     print(*(f"{name}: {report[f'{name}_signature']}" for name in TRANSLATION_METRICS), sep="\n")
     low, high = report["bleu_interval"]
     headline = (
@@ -146,7 +145,7 @@ def evaluate_translator(arguments: EvaluationArguments, data: PairArguments, giv
         f"chrF {report['chrf']:.2f}, {'greedy search' if translate.num_beams == 1 else f'{translate.num_beams} beams'}"
     )
     predictions = {"source": sources, "reference": references, "translation": translations}
-    return Measured(report, headline, predictions, range(len(rows)))
+    return Measured(report, headline, predictions, range(len(rows)), translate.engine)
 
 
 def measure_translator(translate: Translator, rows: Dataset, tokenizer: Any) -> tuple[list[str], dict[str, Any]]:
@@ -176,7 +175,7 @@ def evaluate_classifier(
     answers = classify.probabilities(tqdm(split["text"][:], disable=None, leave=False))
     speed = len(split) / (time.perf_counter() - begin)
     report, predictions, worst = measure(split, answers, problem_type)
-    report.update(texts_per_second=speed, **describe_engine(classify.engine))
+    report["texts_per_second"] = speed
     if arguments.robustness:
 
         def measure_texts(rows: Dataset) -> dict[str, Any]:
@@ -195,7 +194,7 @@ def evaluate_classifier(
         report["baseline"] = baseline
     figures = [f"{title[0].lower()}{title[1:]} {report[name]:.4f}" for name, title in METRICS[problem_type].items()]
     headline = f"{', '.join(figures)}{in_context(report, headline_of(problem_type)[0])}"
-    return Measured(report, headline, predictions, worst)
+    return Measured(report, headline, predictions, worst, classify.engine)
 
 
 def measure(
@@ -234,15 +233,6 @@ MEASURES: dict[Task, tuple[Any, Callable]] = {
     CLASSIFICATION: (LabelledTextArguments, evaluate_classifier),
     TRANSLATION: (PairArguments, evaluate_translator),
 }
-
-
-def describe_engine(engine: Engine) -> dict[str, str]:
-    """Name the precision and the device that an engine computes with."""
-    if not isinstance(engine, TorchEngine):
-        return {"precision": engine.precision, "device": "cpu"}
-    device = engine.model.device
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
-    return {"precision": engine.precision, "device": name}
 
 
 def save_predictions(folder: Path, predictions: dict[str, list[str]]) -> None:

@@ -77,6 +77,7 @@ class Engine:
 
     facts: ModelFacts
     precision: str  # of its weights
+    device = "cpu"
 
     def logits(self, input_ids: Rows, batch_size: int) -> np.ndarray:
         """Return the logits of texts, (texts, labels), float32. A text may have no token."""

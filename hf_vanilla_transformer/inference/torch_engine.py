@@ -22,6 +22,8 @@ class TorchEngine(Engine):
         generation = getattr(model, "generation_config", None)  # a classifier has none
         self.facts = ModelFacts.of(model.config.to_dict() | {"architectures": [type(model).__name__]}, generation)
         self.precision = str(model.dtype).removeprefix("torch.")
+        device = model.device
+        self.device = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
     @classmethod
     def load(cls, folder: str, dtype: str = "float32") -> "TorchEngine":

@@ -55,12 +55,9 @@ class AugmentingCollator(EpochCollator):
             `input_ids` and `attention_mask` (B, S), int64, and `labels`.
         """
         if "text" in features[0]:
-            texts = [self.change(feature["text"], self.epoch) for feature in features]
-            rows = encode(texts, self.tokenizer)
-        else:
-            rows = [feature["input_ids"] for feature in features]
-        labels = [feature["labels"] for feature in features]
-        return self.pad([{"input_ids": ids, "labels": label} for ids, label in zip(rows, labels, strict=True)])
+            rows = encode([self.change(one["text"], self.epoch) for one in features], self.tokenizer)
+            features = [{"input_ids": ids, "labels": one["labels"]} for ids, one in zip(rows, features, strict=True)]
+        return self.pad(features)
 
     def change(self, text: str, epoch: int) -> str:
         """Return a training text as an epoch sees it: half of them with a slip, each in one of the `SPACINGS`."""

@@ -27,7 +27,7 @@ from ..tokenizer import join_spaced_characters
 from .augmentation import AugmentingCollator
 from .baseline import measure_baseline
 from .calibration import calibrate
-from .losses import balanced_weights, weighted_loss
+from .losses import weighted_loss
 from .report import describe_data
 from .run import Run, broadcast_from_main, make_config, print_once
 from .trainer import ResumableTrainer, data_seed
@@ -101,12 +101,13 @@ def train(
         with training.main_process_first(desc="tokens"):
             tokenized = tokenize(data, tokenizer)
             # A collator that changes the texts needs them.
-            train_rows = (
-                tokenize(data["train"], tokenizer, keep_texts=True) if arguments.augment else tokenized["train"]
-            )
+            train_rows = tokenized["train"]
+            if arguments.augment:  # the collator changes the texts
+                train_rows = tokenize(data["train"], tokenizer, keep_texts=True)
             if extend is not None:
                 train_rows = extend(train_rows, tokenizer)
-            train_rows = train_rows.remove_columns("length")  # Trainer counts tokens faster than it reads this
+            # Trainer counts tokens faster than it reads them.
+            train_rows, validation = (rows.remove_columns("length") for rows in (train_rows, tokenized["validation"]))
 
         labels = label_names(data["train"]) or [data_arguments.label_column]
         config = make_config(arguments, tokenizer)
@@ -117,7 +118,10 @@ def train(
         if arguments.dry_run:
             return run
         if arguments.class_weights:
-            weights = balanced_weights(torch.tensor(column_array(tokenized["train"], "labels")), len(labels))
+            known = torch.tensor(column_array(tokenized["train"], "labels"))
+            counts = torch.bincount(known, minlength=len(labels))
+            # As scikit-learn's "balanced": each label counts the same in all.
+            weights = torch.where(counts > 0, len(known) / (len(labels) * counts.clamp(min=1)), 0.0)
             smoothing = training.label_smoothing_factor
             compute_loss_func = partial(weighted_loss, weights=weights, label_smoothing=smoothing)
         collator, callbacks = None, list[TrainerCallback]()  # Trainer's own collator pads
@@ -133,7 +137,7 @@ def train(
             training,
             data_collator=collator,
             train_dataset=train_rows,
-            eval_dataset=tokenized["validation"],
+            eval_dataset=validation,
             processing_class=tokenizer,
             compute_metrics=partial(compute_metrics, problem_type=problem_type),
             compute_loss_func=compute_loss_func,
@@ -141,7 +145,7 @@ def train(
         )
         run.train(trainer)
         if arguments.calibrate and problem_type != REGRESSION:
-            run.metrics["calibration"] = calibrate(trainer, tokenized["validation"], problem_type)
+            run.metrics["calibration"] = calibrate(trainer, validation, problem_type)
             if reason := run.metrics["calibration"].get("skipped"):
                 print_once(f"Probabilities are not calibrated: {reason}")
         run.save(trainer)

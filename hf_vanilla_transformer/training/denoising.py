@@ -12,8 +12,7 @@ import datasets
 import numpy as np
 import torch
 from datasets import Dataset, Features, Value
-from torch.nn.utils.rnn import pad_sequence
-from transformers import PreTrainedConfig, PreTrainedTokenizerBase
+from transformers import DataCollatorForSeq2Seq, PreTrainedConfig, PreTrainedTokenizerBase
 
 from ..errors import DataError
 from ..modeling_vanilla_transformer import shift_tokens_right
@@ -53,13 +52,14 @@ class SpanInfilling(EpochCollator):
             raise DataError(f"mask_rate must lie between 0 and 1, not be {mask_rate}")
         if not 1 <= mean_span_length <= 100:
             raise DataError(f"mean_span_length must lie between 1 and 100, not be {mean_span_length}")
+        super().__init__(seed)
+        self.pad = DataCollatorForSeq2Seq(tokenizer)
         self.mask_token_id = tokenizer.mask_token_id
         self.eos_token_id = tokenizer.eos_token_id
         self.pad_token_id = tokenizer.pad_token_id
         self.decoder_start_token_id = config.decoder_start_token_id
         self.mask_rate = mask_rate
         self.mean_span_length = mean_span_length
-        super().__init__(seed)
 
     def __call__(self, features: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
         """Make a batch of B rows with `input_ids` (at least one) and `row`; or, already corrupted, with `labels`.
@@ -68,20 +68,12 @@ class SpanInfilling(EpochCollator):
             `input_ids` and `attention_mask` (B, S), `labels` (B, T) with -100 for padding, and `decoder_input_ids`
             (B, T), all int64.
         """
-        if "labels" in features[0]:
-            pairs = [(feature["input_ids"], feature["labels"]) for feature in features]
-        else:
+        if "labels" not in features[0]:
             pairs = [self.corrupt(feature["input_ids"], feature["row"], self.epoch) for feature in features]
-        inputs, labels = (
-            [torch.as_tensor(ids, dtype=torch.long) for ids in side] for side in zip(*pairs, strict=True)
-        )
-        labels = pad_sequence(labels, batch_first=True, padding_value=-100)
-        return {
-            "input_ids": pad_sequence(inputs, batch_first=True, padding_value=self.pad_token_id),
-            "attention_mask": pad_sequence([torch.ones_like(ids) for ids in inputs], batch_first=True),
-            "labels": labels,
-            "decoder_input_ids": shift_tokens_right(labels, self.pad_token_id, self.decoder_start_token_id),
-        }
+            features = [{"input_ids": ids.tolist(), "labels": labels.tolist()} for ids, labels in pairs]
+        batch = self.pad(features)
+        starts = self.pad_token_id, self.decoder_start_token_id
+        return {**batch, "decoder_input_ids": shift_tokens_right(batch["labels"], *starts)}
 
     def corrupted(self, rows: Dataset) -> Dataset:
         """Corrupt rows of `input_ids` and `row` as in epoch 0, for a validation loss that can be compared."""

@@ -66,16 +66,6 @@ class LabelSmoothingLoss:
         return loss / num_items_in_batch
 
 
-def balanced_weights(labels: torch.Tensor, number: int) -> torch.Tensor:
-    """Return weights by which each label counts the same in all, as scikit-learn's "balanced" does.
-
-    Returns:
-        For `labels` (rows,), int64, the weights (number,), float32: rows / (labels x rows of the label), or 0.
-    """
-    counts = torch.bincount(labels, minlength=number)
-    return torch.where(counts > 0, len(labels) / (number * counts.clamp(min=1)), 0.0)
-
-
 def weighted_loss(
     outputs: Seq2SeqSequenceClassifierOutput,
     labels: torch.Tensor,
@@ -84,14 +74,10 @@ def weighted_loss(
     weights: torch.Tensor,
     label_smoothing: float = 0.0,
 ) -> torch.Tensor:
-    """Return the cross-entropy with weights of labels, a `compute_loss_func` for Trainer once these are bound.
+    """Return the cross-entropy with a weight for each label, a `compute_loss_func` for Trainer once these are bound.
 
-    Args:
-        outputs: With `logits` (B, labels).
-        labels: (B,), int64.
-        num_items_in_batch: The number to divide the sum by; by default B.
-        weights: (labels,), float.
-        label_smoothing: Share of the probability that is spread over all labels.
+    Shapes are (B, labels) for `outputs.logits`, (B,) for `labels` and (labels,) for `weights`; the sum is divided by
+    `num_items_in_batch`, by default B.
     """
     logits = outputs.logits.float()
     options: Any = {"reduction": "sum", "label_smoothing": label_smoothing}

@@ -276,9 +276,8 @@ class Run:
                 parameter.copy_(parameter.to(dtype))
         trainer.save_model(self.folder, _internal_call=True)  # `finish` uploads it, with the record
         if dtype != torch.float32 and trainer.is_world_process_zero():
-            # For a smaller file, in which tied weights stay one tensor. config.json names float32, to compute in.
-            lowered: dict[int, torch.Tensor] = {}
-            state = {name: lowered.setdefault(t.data_ptr(), t.to(dtype)) for name, t in model.state_dict().items()}
+            # For a smaller file. config.json names float32, to compute in.
+            state = {name: tensor.to(dtype) for name, tensor in model.state_dict().items()}
             model.save_pretrained(self.folder, state_dict=state)
 
     def finish(

@@ -184,14 +184,15 @@ def make_tokenizers(arguments: TranslatorArguments, train: Dataset) -> Tokenizer
     """Train the tokenizers of source and target on the training pairs; one for both if the vocabulary is joint."""
     options: dict[str, Any] = {"model": arguments.tokenizer_model, "lowercase": arguments.lowercase}
     options |= {"max_length": arguments.max_length or 256, "add_eos": True}
-    size, target_size = arguments.vocab_size, arguments.target_vocab_size
+    size, target_size = arguments.vocab_size, arguments.target_vocab_size or arguments.vocab_size
     if arguments.vocabularies == "joint":
         tokenizer = train_tokenizer(TextsOfColumns(train, ["source", "target"]), vocab_size=size, **options)
         return tokenizer, tokenizer
-    target_size = size if target_size is None else target_size
-    sizes = {"source": size, "target": target_size}
-    source, target = (train_tokenizer(TextsOfColumns(train, [one]), vocab_size=sizes[one], **options) for one in sizes)
-    return source, target
+    source, target = TextsOfColumns(train, ["source"]), TextsOfColumns(train, ["target"])
+    return (
+        train_tokenizer(source, vocab_size=size, **options),
+        train_tokenizer(target, vocab_size=target_size, **options),
+    )
 
 
 def bleu_of(tokenizer: PreTrainedTokenizerBase, prediction: EvalPrediction) -> dict[str, float]:

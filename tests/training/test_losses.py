@@ -11,7 +11,6 @@ from transformers.modeling_outputs import Seq2SeqLMOutput, SequenceClassifierOut
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.training.losses import (
     LabelSmoothingLoss,
-    balanced_weights,
     smoothed_targets,
     weighted_loss,
 )
@@ -77,15 +76,8 @@ def test_a_label_that_is_the_pad_is_refused():
     assert loss(Seq2SeqLMOutput(logits=logits), torch.full((1, 3), -100)) == 0
 
 
-def test_the_weighted_loss_is_scikit_learns_balance():
-    from sklearn.utils.class_weight import compute_class_weight
-
-    labels = torch.tensor([0, 0, 0, 1, 2, 2])
-    assert balanced_weights(labels, 4)[3] == 0
-    weights = balanced_weights(labels, 3)
-    expected = compute_class_weight("balanced", classes=np.arange(3), y=labels.numpy())
-    np.testing.assert_allclose(weights, expected, rtol=1e-6)
-    logits = torch.randn(6, 3)
+def test_the_weighted_loss_is_a_mean_of_weighted_losses():
+    labels, weights, logits = torch.tensor([0, 0, 0, 1, 2, 2]), torch.tensor([0.5, 2.0, 1.0]), torch.randn(6, 3)
     each = torch.nn.functional.cross_entropy(logits, labels, reduction="none") * weights[labels]
     outputs = SequenceClassifierOutput(logits=logits)
     torch.testing.assert_close(weighted_loss(outputs, labels, weights=weights), each.mean())
