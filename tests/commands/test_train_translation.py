@@ -5,7 +5,6 @@ import sys
 
 import pytest
 import torch
-from sacrebleu.metrics import BLEU
 from safetensors.torch import load_file
 from shared import ROOT, read_json, train_translator
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
@@ -13,7 +12,6 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 from hf_vanilla_transformer import VanillaTransformerConfig
 from hf_vanilla_transformer.commands.arguments import parse_arguments
 from hf_vanilla_transformer.evaluation.evaluate import evaluate
-from hf_vanilla_transformer.evaluation.metrics import translation_report
 from hf_vanilla_transformer.training.trainer import noam_peak
 from hf_vanilla_transformer.training.translator import GROUPS
 
@@ -138,25 +136,11 @@ def test_the_published_figures_are_those_of_evaluate(corpus, succeed, tmp_path, 
     assert "computed in float32" in (tmp_path / "run" / "README.md").read_text()
 
 
-@pytest.mark.slow
-def test_the_published_figures_are_those_of_the_folder(succeed, corpus, tmp_path):
-    """Asked anew, one sentence at a time, the model in the folder gets the record's BLEU and perplexity."""
-    flags = ["--vocabularies", "separate", "--learning_rate", "1e-2", "--eval_strategy", "no"]
-    flags += ["--max_steps", "60", "--save_steps", "60", "--per_device_train_batch_size", "32"]
-    train_translator(succeed, corpus, tmp_path / "run", *flags, "--lowercase", "--max_tokens", "200")
+def test_the_published_perplexity_is_that_of_each_sentence_by_itself(succeed, corpus, tmp_path):
+    flags = ["--vocabularies", "separate", "--learning_rate", "1e-2", "--max_tokens", "200", "--lowercase"]
+    train_translator(succeed, corpus, tmp_path / "run", *flags)
     metrics = read_json(tmp_path / "run" / "metrics.json")
-    for split, prefix in (("validation", "val"), ("test", "test")):
-        out = succeed("translate", "--model", tmp_path / "run", "--file", corpus / f"{prefix}.num")
-        sources, references = ((corpus / f"{prefix}.{side}").read_text().splitlines() for side in ("num", "de"))
-        report = translation_report(out.splitlines(), references)
-        assert report["bleu_lowercased"] > 5
-        written, words = ([line.replace(".", " .") for line in lines] for lines in (out.splitlines(), references))
-        words = [line.lower() for line in words]
-        metric = BLEU(tokenize="none", force=True)
-        report["bleu_words"] = metric.corpus_score(written, [words]).score
-        report["bleu_words_signature"] = str(metric.get_signature())
-        assert metrics[split]["beams_1"] == report
-
+    sources, references = ((corpus / f"test.{side}").read_text().splitlines() for side in ("num", "de"))
     model = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "run")
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "run")
     target_tokenizer = AutoTokenizer.from_pretrained(tmp_path / "run", subfolder="target_tokenizer")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from processes import COMMAND, run_program, run_side_by_side
+from processes import COMMAND, run_program
 from shared import QUIET, TINY, read_json, train_translator
 
 
@@ -95,18 +95,6 @@ def test_a_run_goes_on_on_another_kind_of_device(back, classifier, succeed, tmp_
     succeed(*words, *second, "--output_dir", folder, "--resume_from_checkpoint", "auto")
     assert read_json(folder / "run.json")["resumed_from"] == "checkpoint-2"
     assert len(losses(folder)) == 6 and losses(folder) == pytest.approx(losses(classifier), abs=1e-3)
-
-
-@pytest.mark.slow
-def test_two_processes_train_the_same(corpus, device, tmp_path):
-    """On one GPU each; of a classifier's batches each has half."""
-    if torch.accelerator.device_count() < 2:
-        pytest.skip("needs two accelerators: each process takes one of its own")
-    words = ["train-classifier", *CLASSIFIER, *NO_DROPOUT, *STEPS]
-    alone = run_program(COMMAND, *words, "--gradient_accumulation_steps", "2", "--output_dir", tmp_path / "one")
-    both = run_side_by_side(COMMAND, *words, "--output_dir", tmp_path / "two", homes=[tmp_path / "home"])
-    assert [alone.returncode, *(result.returncode for result in both)] == [0, 0, 0], both
-    assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "one"), abs=1e-4)
 
 
 @pytest.mark.slow

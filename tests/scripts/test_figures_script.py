@@ -84,21 +84,10 @@ def test_attention_is_the_models(model, kind, target, succeed, monkeypatch):
         calls.append((probabilities, query_tokens, key_tokens))
 
     monkeypatch.setattr(sys.modules["paper_plots"], "plot_attention", plot_attention)
-    arguments = [
-        "--figure",
-        "attention",
-        "--model",
-        model,
-        "--kind",
-        kind,
-        "--layer",
-        "1",
-        "--text",
-        "가나다라 마바사",
-    ]
+    arguments = ["--model", model, "--kind", kind, "--layer", "1", "--text", "가나다라 마바사"]
     arguments += ["--target", target] if target else []
     for flags in ([], ["--head", "2"]):
-        succeed("figures.py", *arguments, *flags, "--file", "a.png")
+        succeed("figures.py", "--figure", "attention", *arguments, *flags, "--file", "a.png")
     (all_heads, queries, keys), (head, *_) = calls
     network = load_model(model, attn_implementation="eager").eval()
     of_source, of_target = load_tokenizers(model, network.config)
