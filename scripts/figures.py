@@ -119,7 +119,8 @@ def draw_attention(arguments: FigureArguments) -> None:
             raise DataError(f"--{name}: {number} is not between 0 and {size - 1}")
 
     tokenizer, target_tokenizer = load_tokenizers(arguments.model, config)
-    (source,) = encode([arguments.text], tokenizer, max_length=config.max_position_embeddings)
+    tokenizer.model_max_length = config.max_position_embeddings
+    (source,) = encode([arguments.text], tokenizer)
     batch = {"input_ids": torch.tensor([source]), "attention_mask": torch.ones(1, len(source), dtype=torch.long)}
     source_tokens = tokenizer.convert_ids_to_tokens(source)
     target_tokens: Sequence[str] = []

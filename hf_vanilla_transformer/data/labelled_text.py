@@ -118,36 +118,29 @@ def load_labelled_text(
     return complete_splits(data, name, validation_fraction, seed, always_cut=["validation"] if nsmc_files else [])
 
 
-def encode(texts: list[str], tokenizer: PreTrainedTokenizerBase, max_length: int | None = None) -> list[list[int]]:
-    """Turn texts into token ids, at least one per text: the model needs one.
+def encode(texts: list[str], tokenizer: PreTrainedTokenizerBase) -> list[list[int]]:
+    """Turn texts into token ids, truncated to `tokenizer.model_max_length`.
 
-    Args:
-        max_length: The number of tokens that a text is truncated to; by default `tokenizer.model_max_length`.
-
-    Returns:
-        The ids of each text. A text without tokens (zero-width characters, say) becomes the unknown token.
+    A text without tokens (zero-width characters, say) becomes the unknown token: the model needs one.
     """
     unused = {"return_attention_mask": False, "return_token_type_ids": False}
-    encoded = tokenizer(texts, truncation=True, max_length=max_length, **unused)
+    encoded = tokenizer(texts, truncation=True, **unused)
     return [ids or [tokenizer.unk_token_id] for ids in encoded["input_ids"]]
 
 
-def tokenize(
-    dataset: DatasetDict, tokenizer: PreTrainedTokenizerBase, max_length: int | None = None, keep_texts: bool = False
-) -> DatasetDict:
+def tokenize(dataset: DatasetDict, tokenizer: PreTrainedTokenizerBase, keep_texts: bool = False) -> DatasetDict:
     """Turn texts into token ids, for `Trainer`.
 
     Args:
         dataset: What `load_labelled_text` returns, or one split of it.
         tokenizer: The model's tokenizer.
-        max_length: The number of tokens that a text is truncated to; by default `tokenizer.model_max_length`.
         keep_texts: Whether the column `text` stays, for a collator that changes texts.
 
     Returns:
         The same rows with the columns `input_ids` (never empty: see `encode`), `labels` (for several labels a text,
         1.0 or 0.0 for each label) and `length`, which `train_sampling_strategy="group_by_length"` sorts by.
     """
-    encode([""], tokenizer, max_length)  # `save_pretrained` writes this truncation, with rows from the cache, too
+    encode([""], tokenizer)  # `save_pretrained` writes this truncation, with rows from the cache, too
     rows = next(iter(dataset.values())) if isinstance(dataset, DatasetDict) else dataset
     number_of_labels = len(label_names(rows)) if problem_type_of(rows) == MULTI else None
     if number_of_labels is None:
@@ -155,13 +148,13 @@ def tokenize(
     removed = [*([] if keep_texts else ["text"]), *([] if number_of_labels is None else ["label"])]
 
     def tokenize_batch(batch: dict[str, list]) -> dict[str, list]:
-        input_ids = encode(batch["text"], tokenizer, max_length)
+        input_ids = encode(batch["text"], tokenizer)
         tokens: dict[str, list] = {"input_ids": input_ids, "length": [len(ids) for ids in input_ids]}
         if number_of_labels is not None:
             tokens["labels"] = multi_hot(batch["label"], number_of_labels)
         return tokens
 
-    return tokenize_rows(dataset, tokenize_batch, [tokenizer, max_length, number_of_labels], remove_columns=removed)
+    return tokenize_rows(dataset, tokenize_batch, [tokenizer, number_of_labels], remove_columns=removed)
 
 
 def _text_and_label(rows: Dataset, name: str, label_column: str, read: Callable, features: Features) -> Dataset:

@@ -111,7 +111,8 @@ def draw_texts(
     texts = data["test"]["text"][:]
     random.Random(arguments.seed).shuffle(texts)
     texts *= -(-arguments.texts // len(texts))
-    return tokenizer, encode(texts, tokenizer, config.max_position_embeddings)
+    tokenizer.model_max_length = config.max_position_embeddings
+    return tokenizer, encode(texts, tokenizer)
 
 
 def print_table(title: str, columns: list[str], rows: list[list[Any]]) -> None:

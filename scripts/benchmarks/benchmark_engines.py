@@ -150,7 +150,8 @@ def classification_tasks(arguments: BenchmarkArguments) -> dict[str, Task]:
     labels = np.array(test["label"][:])
     tokenizer = load_tokenizer(arguments.classifier)
     config = load_config(arguments.classifier)
-    rows = encode(test["text"][:], tokenizer, min(tokenizer.model_max_length, config.max_position_embeddings))
+    tokenizer.model_max_length = min(tokenizer.model_max_length, config.max_position_embeddings)
+    rows = encode(test["text"][:], tokenizer)
     drawn = random.Random(arguments.seed).sample(rows, min(len(rows), max(arguments.texts, arguments.single_texts)))
     timed, single = drawn[: arguments.texts], drawn[: arguments.single_texts]
     names = [name for name in arguments.contenders if name != UNSORTED]

@@ -49,14 +49,15 @@ def tokenizer():
 
 def test_tokenize_is_the_tokenizer_cut_to_length(load, tokenizer):
     loaded = load("sample")
-    for max_length in (None, 4):
-        tokenized = tokenize(loaded, tokenizer, max_length)
+    for max_length in (7, 4):
+        tokenizer.model_max_length = max_length
+        tokenized = tokenize(loaded, tokenizer)
         assert list(tokenized) == list(loaded)
         for split, part in tokenized.items():
             assert set(part.column_names) == {"input_ids", "labels", "length"}
             assert part.features["labels"] == loaded[split].features["label"]
             expected = [tokenizer(text, add_special_tokens=True)["input_ids"] for text in loaded[split]["text"]]
-            assert part["input_ids"][:] == [ids[: max_length or 7] for ids in expected]
+            assert part["input_ids"][:] == [ids[:max_length] for ids in expected]
             assert part["length"][:] == [len(ids) for ids in part["input_ids"]]
             assert part["labels"][:] == loaded[split]["label"][:]
 
