@@ -51,14 +51,7 @@ def repository_files(folder: str | Path) -> list[Path]:
     return sorted({*files, Path(CARD_FILE)})
 
 
-def upload(
-    folder: str | Path,
-    repo_id: str,
-    *,
-    private: bool = False,
-    revision: str | None = None,
-    token: str | None = None,
-) -> str:
+def upload(folder: str | Path, repo_id: str, *, private: bool = False, revision: str | None = None) -> str:
     """Upload the folder of a run or an export, in one commit, to a Hub repository; create the repository if needed.
 
     Make a run's card if it is missing, and put the repository's name into it. After an interruption, call it again:
@@ -68,7 +61,6 @@ def upload(
         repo_id: `USER/NAME`.
         private: Make a private repository.
         revision: A branch, created from main if it does not exist; by default main.
-        token: A token of the Hub; by default that of `hf auth login` or `HF_TOKEN`.
 
     Returns:
         The address of the commit.
@@ -80,7 +72,7 @@ def upload(
     """
     folder = Path(folder)
     files = repository_files(folder)
-    api = HfApi(token=token or True)  # True: an error if nobody is logged in
+    api = HfApi(token=True)  # an error if nobody is logged in
     # None, not False, leaves the default to the user's or organisation's settings.
     repo_id = api.create_repo(repo_id, private=private or None, exist_ok=True).repo_id
     repository = api.model_info(repo_id)
