@@ -390,15 +390,15 @@ check_answer(
     (lambda it: it.equal(numbers[:, None] + numbers[None, :]), "This is the table of sums, not of products."),
 )
 
-# %% [markdown] source="c1479b0a"
+# %% [markdown] source="a2701b5e"
 # ### Exercise 2 ★ 5 min
 #
 # Without `@`, make the matrix product `table @ table.T` from broadcasting and `sum`.
 #
 # <details><summary>Hint 1</summary>
 #
-# The entry (i, j) is the product of rows i and j, entry by entry, added up. For all pairs of rows, let one side be
-# (2, 1, 3) and the other (1, 2, 3).
+# Row i, column j of the result is the dot product of rows i and j: multiply them entry by entry, and add up. For all
+# pairs of rows, let one side be (2, 1, 3) and the other (1, 2, 3).
 #
 # </details>
 # <details><summary>Hint 2</summary>
