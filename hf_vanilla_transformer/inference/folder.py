@@ -87,6 +87,8 @@ def load_model(folder: str, **options) -> VanillaTransformerPreTrainedModel:
     model, loading = load_from(MODELS[class_name], folder, "model", config=config, output_loading_info=True, **options)
     if loading["missing_keys"]:
         raise DataError(f"{folder}: {class_name} lacks {', '.join(sorted(loading['missing_keys']))}")
+    if not all(weight.isfinite().all() for weight in model.parameters()):
+        raise DataError(f"{folder}: weights of the model are NaN or infinite")
     return model
 
 

@@ -120,7 +120,7 @@ def test_a_blank_text_has_no_answer(classifier, translator):
     assert np.isnan(np.delete(probabilities, [5, 11], axis=0)).all() and probabilities.shape == (12, 3)
 
 
-def test_weights_that_are_not_finite_are_one_line(classifier, translator):
+def test_weights_that_are_not_finite_are_one_line(classifier, translator, tmp_path):
     for folder, load in ((classifier, Classifier), (translator, Translator)):
         damaged, tokenizer = load_engine(folder).model, load_tokenizer(folder)
         next(damaged.parameters()).data.fill_(np.nan)
@@ -128,6 +128,9 @@ def test_weights_that_are_not_finite_are_one_line(classifier, translator):
         model = load(damaged, tokenizer, *[tokenizer] * (load is Translator))
         with pytest.raises(DataError, match="^the model computes NaN or infinity: "):
             model("가 나 다", **options)
+        damaged.save_pretrained(tmp_path / load.task)
+        with pytest.raises(DataError, match=f"{load.task}: weights of the model are NaN or infinite"):
+            load(tmp_path / load.task)
 
 
 def test_settings_of_the_outputs_change_no_answer(classifier, translator):
