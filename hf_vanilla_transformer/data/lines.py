@@ -20,10 +20,8 @@ TABLE_SUFFIXES = (*TABLE_SUFFIXES, *(f"{suffix}.gz" for suffix in TABLE_SUFFIXES
 BYTE_ORDER_MARK = "\ufeff"
 
 
-class ColumnError(DataError):
-    """A table has no column, or two, for what one is wanted for; `missing`: what that is, such as "label"."""
-
-    missing: str | None = None
+class NoLabels(DataError):
+    """A table has no column for labels."""
 
 
 def iterate_lines(file: str | os.PathLike, encoding: str = "utf-8") -> Iterator[str]:
@@ -133,9 +131,7 @@ def find_columns(name: str, columns: Sequence[str], wanted: Mapping[str, str | N
             listed = f"{name}: {number} {column!r}; the columns are {', '.join(shown)}"
             has_semicolons = len(columns) == 1 and ";" in columns[0]
             advice = "use commas, not ;" if has_semicolons else f"name one by {content}_column"
-            error = ColumnError(f"{listed}: {advice}")
-            error.missing = None if same else content
-            raise error
+            raise (NoLabels if content == "label" and not same else DataError)(f"{listed}: {advice}")
         places += same
     return places
 

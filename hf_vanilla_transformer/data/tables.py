@@ -11,15 +11,13 @@ from typing import Any
 from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
 
 from ..errors import DataError
-from .lines import JSON_SUFFIXES, TABLE_SUFFIXES, ColumnError, ending_of, find_columns, iterate_rows
+from .lines import JSON_SUFFIXES, TABLE_SUFFIXES, NoLabels, ending_of, find_columns, iterate_rows
 from .nsmc import NSMC_QUOTINGS
 from .rows import data_errors, generate_rows
 from .sources import NAMES, SPLITS, file_checksum, is_in_memory, name_of, splits_of
 
 
 logger = logging.getLogger(__name__)
-# One of these is in a folder that `save_to_disk` wrote; `load_dataset` would give all splits the first one's labels.
-SAVED_TO_DISK = ("dataset_dict.json", "state.json")
 
 
 def read_tables(
@@ -38,7 +36,7 @@ def read_tables(
         nsmc_files: NSMC's two files, read in place of `source`.
     """
     name = name_of(source)
-    if any(Path(name, file).is_file() for file in SAVED_TO_DISK):
+    if any(Path(name, file).is_file() for file in ("dataset_dict.json", "state.json")):  # what `save_to_disk` wrote
         source = load_from_disk(name)
     if is_in_memory(source):
         tables = splits_of(source, columns)
@@ -54,12 +52,13 @@ def read_tables(
         logger.warning(f"{name}: not read: the splits {', '.join(unused)}")
     data, quotings = DatasetDict(), NSMC_QUOTINGS if nsmc_files else 1
     for split in [split for split in SPLITS if split in named]:
-        table = named[split]
         try:
-            is_rows = isinstance(table, Dataset)
-            data[split] = _select(name, table, columns) if is_rows else _read_table(table, columns, encoding, quotings)
-        except ColumnError as error:
-            if error.missing != "label" or split == "train" or "train" not in named:
+            if isinstance(table := named[split], Dataset):
+                data[split] = _select(name, table, columns)
+            else:
+                data[split] = _read_table(table, columns, encoding, quotings)
+        except NoLabels:
+            if split == "train" or "train" not in named:
                 raise
             logger.warning(f"{name}: not read: the split {split}, which has no labels")
     return data

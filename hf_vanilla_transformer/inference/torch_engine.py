@@ -72,9 +72,8 @@ class TorchEngine(Engine):
         decoder_input_ids, _ = pad([[start, *ids] for ids in target_ids], padding)
         labels, in_target = pad([[*ids, end] for ids in target_ids], padding)
         ids, mask, decoder_input_ids, labels = self._tensors(*pad(input_ids, padding), decoder_input_ids, labels)
-        inputs = {"input_ids": ids, "attention_mask": mask, "decoder_input_ids": decoder_input_ids}
-        logits = self.model(**inputs, return_dict=True).logits.float()
-        chosen = logits.log_softmax(dim=-1).gather(-1, labels.unsqueeze(-1)).squeeze(-1).cpu().numpy()
+        outputs = self.model(ids, attention_mask=mask, decoder_input_ids=decoder_input_ids, return_dict=True)
+        chosen = outputs.logits.float().log_softmax(dim=-1).gather(-1, labels.unsqueeze(-1)).squeeze(-1).cpu().numpy()
         return [one[inside > 0] for one, inside in zip(chosen, in_target, strict=True)]
 
     def _tensors(self, *arrays: Any) -> list[torch.Tensor]:
