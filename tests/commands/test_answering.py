@@ -9,28 +9,20 @@ import sys
 
 import pandas as pd
 import pytest
-from shared import tiny_config
+from shared import LINES
 
-from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.commands import predict
 from hf_vanilla_transformer.inference import Classifier
 from hf_vanilla_transformer.inference.loaded import WINDOW
-from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 # With --batch_size 1, more than three windows; no two neighbours have the same length.
-TEXTS = ["가 나 다 라 마"[: 2 * (number * 7 % 5) + 1] + f" {number}" for number in range(3 * WINDOW + 9)]
+TEXTS = [f"{LINES[number * 7 % 16]} {number}" for number in range(3 * WINDOW + 9)]
 
 
-@pytest.fixture(scope="module")
-def classifier(tmp_path_factory):
-    """A classifier's folder, with random weights."""
-    folder = tmp_path_factory.mktemp("classifier")
-    tokenizer = train_tokenizer(TEXTS, vocab_size=60)
-    tokenizer.save_pretrained(folder)
-    config = tiny_config(vocab_size=len(tokenizer))
-    VanillaTransformerForSequenceClassification(config).save_pretrained(folder)
-    return folder
+@pytest.fixture
+def classifier(tiny_models):
+    return tiny_models["classification"]
 
 
 @pytest.fixture

@@ -2,11 +2,9 @@
 
 import csv
 import io
-import os
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
@@ -114,19 +112,3 @@ def test_a_failed_download_is_refused_and_tried_anew(load, server, nsmc_folder):
         path.write_bytes(good[:-4])
     path.write_bytes(good)
     assert len(load("nsmc")["test"]) == 10
-
-
-@pytest.mark.slow
-@pytest.mark.skipif("NSMC_DIR" not in os.environ, reason="NSMC_DIR does not name the folder of the official files")
-def test_official_files(load):
-    folder = Path(os.environ["NSMC_DIR"])
-    loaded = load(folder)
-    assert_shape(loaded, ["negative", "positive"])
-    assert len(loaded["train"]) + len(loaded["validation"]) == 149_995
-    assert len(loaded["test"]) == 49_997
-    for split, splits in {"train": ["train", "validation"], "test": ["test"]}.items():
-        file = folder / nsmc.NSMC_FILES[split]
-        assert file_checksum(file) == nsmc.NSMC_SHA256[split]
-        fields = [line.split("\t")[1] for line in file.read_bytes().decode().split("\n")[1:-1]]
-        texts = [text for split in splits for text in loaded[split]["text"][:]]
-        assert sorted(filter(None, fields)) == sorted(map(written, texts))

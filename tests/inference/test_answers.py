@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import torch
 from datasets import Dataset
-from shared import tiny_config
+from shared import LINES, tiny_config
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoModelForSeq2SeqLM, pipeline
 
@@ -188,6 +188,23 @@ def test_threads_share_a_tokenizer_with_other_settings(classifier, translator):
 
     with ThreadPoolExecutor(8) as threads:
         assert all(threads.map(ask, range(240)))
+
+
+def test_threads_load_at_once(tiny_models):
+    """transformers' loader changes functions of the whole process while it runs."""
+    functions = [
+        lambda: Classifier(tiny_models["classification"]).probabilities(LINES[:3])[0],
+        lambda: Translator(tiny_models["translation"])(LINES[:3]),
+    ]
+    expected = [function() for function in functions] * 8
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)  # threads change often
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            answers = [*threads.map(lambda function: function(), functions * 8)]
+    finally:
+        sys.setswitchinterval(interval)
+    assert all(map(np.array_equal, answers, expected))
 
 
 def test_they_are_pickled_by_their_folder(classifier, translator, monkeypatch):

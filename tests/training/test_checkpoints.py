@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from datasets import Dataset
 from shared import tiny_config
-from transformers import TrainerState, TrainingArguments
+from transformers import TrainerState
 
-from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration, VanillaTransformerModel
+from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.training.checkpoints import (
     AUTO,
     CHECKPOINT_PREFIX,
@@ -20,7 +19,6 @@ from hf_vanilla_transformer.training.checkpoints import (
     list_checkpoints,
     prepare_output_dir,
 )
-from hf_vanilla_transformer.training.trainer import ResumableTrainer
 
 
 def test_a_new_run_overwrites_nothing(tmp_path):
@@ -73,23 +71,6 @@ def test_a_checkpoint_of_two_processes_has_the_state_of_both(checkpoint, monkeyp
     assert not is_whole(checkpoint)
     (checkpoint / "rng_state_1.pth").write_bytes(state)
     assert is_whole(checkpoint)
-
-
-class Code:
-    def __reduce__(self):
-        return print, ("run",)
-
-
-def test_code_in_a_checkpoint_is_not_run(checkpoint, capsys):
-    model = VanillaTransformerModel(tiny_config())
-    model.save_pretrained(checkpoint)
-    torch.save({"state": Code()}, checkpoint / "optimizer.pt")
-    torch.save({"last_epoch": 1}, checkpoint / "scheduler.pt")
-    arguments = TrainingArguments(str(checkpoint.parent), use_cpu=True, report_to="none", max_steps=2)
-    trainer = ResumableTrainer(model, arguments, train_dataset=Dataset.from_dict({"input_ids": [[1]]}))
-    with pytest.raises(Exception, match="weights_only"):
-        trainer.train(str(checkpoint))
-    assert capsys.readouterr().out == ""
 
 
 def test_the_average_is_the_mean_of_the_last_weights(tmp_path):
