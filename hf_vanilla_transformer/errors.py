@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 
 # The extra that installs a package.
@@ -60,9 +59,10 @@ def full_disk_errors(path: str | os.PathLike) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        of_rust = re.search(r"\(os error (\d+)\)", str(error))  # safetensors, tokenizers
-        number: Any = int(of_rust[1]) if of_rust else getattr(error, "errno", None)
+        shown = re.search(r"(\(os error |\[Errno )(\d+)", str(error))  # Rust's; Python's, also within other errors
+        number = int(shown[2]) if shown else None
         number = errno.ENOSPC if "file write failed" in str(error) else number  # torch
-        if number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        is_named = isinstance(error, OSError) and error.filename and not error.filename2  # two: of a copy
+        if number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) and not is_named:
             raise OSError(number, os.strerror(number), os.fspath(path)) from error
         raise

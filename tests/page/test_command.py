@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from exports.models import random_model, save
-from shared import ROOT, read_json, tiny_config
+from shared import ROOT, files_of_at_most, read_json, tiny_config
 
 
 PAGE = ROOT / "hf_vanilla_transformer" / "page"
@@ -36,6 +36,12 @@ def test_the_folder_has_the_page_and_what_it_reads_of_the_models(succeed, tmp_pa
     shards = {name for name in names_in(page / "models" / "classifier") if name.startswith("model-0000")}
     assert len(shards) > 1 and "model.safetensors.index.json" in names_in(page / "models" / "classifier")
     assert "checkpoint-1/config.json" not in names_in(page / "models" / "classifier")
+
+
+def test_a_full_disk_names_the_page(refused, tmp_path, tiny_models):
+    with files_of_at_most(4000):
+        said = refused("page", "--model", tiny_models["classification"], "--output_dir", tmp_path / "page")
+    assert said.endswith(f"error: [Errno 27] File too large: '{tmp_path / 'page'}'")
 
 
 def test_what_neither_classifies_nor_translates_is_refused(refused, tmp_path):
