@@ -5,7 +5,6 @@ bfloat16 doubles the speed of CPUs that have it in hardware, and divides that of
 """
 
 import functools
-import logging
 from typing import TYPE_CHECKING
 
 import torch
@@ -15,8 +14,6 @@ from transformers.utils import is_torch_bf16_gpu_available
 
 if TYPE_CHECKING:
     from transformers import TrainingArguments
-
-logger = logging.getLogger(__name__)
 
 
 @functools.cache
@@ -37,14 +34,6 @@ def choose_precision(precision: str, use_cpu: bool = False) -> str:
     if torch.accelerator.is_available() and not use_cpu:
         return "bfloat16" if is_torch_bf16_gpu_available() else "float32"
     return "bfloat16" if bfloat16_speedup() > 1 else "float32"
-
-
-def inference_dtype(precision: str) -> torch.dtype:
-    """Return the dtype for "float32", "bfloat16" or "auto", and log what "auto" chose."""
-    chosen = choose_precision(precision)
-    if precision == "auto":
-        logger.warning("Computing in %s", chosen)
-    return getattr(torch, chosen)
 
 
 def training_precision(arguments: "TrainingArguments") -> str:

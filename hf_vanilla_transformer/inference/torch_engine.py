@@ -1,6 +1,7 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """The engine of models in torch."""
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,10 @@ from ..errors import user_errors
 from .batches import batches_by_length, pad
 from .engine import Engine, ModelFacts, Rows
 from .folder import load_model
-from .precision import inference_dtype
+from .precision import choose_precision
+
+
+logger = logging.getLogger(__name__)
 
 
 class TorchEngine(Engine):
@@ -28,7 +32,10 @@ class TorchEngine(Engine):
     @classmethod
     def load(cls, folder: str, dtype: str = "float32") -> "TorchEngine":
         """Load a model's folder or Hub name, onto the accelerator if there is one; `dtype` as in `load_engine`."""
-        model: Any = load_model(folder, dtype=inference_dtype(dtype)).eval()
+        chosen = choose_precision(dtype)
+        if dtype == "auto":
+            logger.warning("Computing in %s", chosen)
+        model: Any = load_model(folder, dtype=getattr(torch, chosen)).eval()
         if torch.accelerator.is_available():
             model.to(torch.accelerator.current_accelerator())
         return cls(model)

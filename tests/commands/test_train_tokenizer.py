@@ -28,9 +28,10 @@ def test_a_tokenizer_of_a_file_is_a_folder(succeed, tmp_path):
 
 
 def test_settings_are_the_functions(succeed, tmp_path):
-    flags = ["--data", "sample", "--vocab_size", 1000, "--model", "unigram", "--lowercase", "true", "--max_length", 9]
-    succeed("train-tokenizer", *flags, "--output_dir", tmp_path / "trained")
-    texts = load_labelled_text("sample")["train"]["text"][:]  # and of no other split
+    texts = load_labelled_text("sample")["train"]["text"][:]
+    (tmp_path / "corpus.txt").write_text("\n".join(texts), encoding="utf-8")
+    flags = ["--texts", tmp_path / "corpus.txt", "--output_dir", tmp_path / "trained", "--vocab_size", 1000]
+    succeed("train-tokenizer", *flags, "--model", "unigram", "--lowercase", "true", "--max_length", 9)
     expected = train_tokenizer(texts, vocab_size=1000, model="unigram", lowercase=True, max_length=9)
     made = AutoTokenizer.from_pretrained(tmp_path / "trained")
     assert made.get_vocab() == expected.get_vocab()
@@ -42,10 +43,8 @@ def test_settings_are_the_functions(succeed, tmp_path):
     [
         [],
         ["--texts", "missing.txt"],
-        ["--texts", SAMPLE, "--data", "sample"],
         ["--texts", SAMPLE, "--vocab_size", "20"],
         ["--texts", "latin1.txt"],
-        ["--data", "sample", "--text_column", "review"],
         ["--texts", SAMPLE, "--output_dir", "latin1.txt"],
     ],
 )

@@ -4,8 +4,8 @@ import pytest
 import torch
 from shared import QUIET, TINY, read_json
 
-from hf_vanilla_transformer.inference import precision
-from hf_vanilla_transformer.inference.precision import bfloat16_speedup, choose_precision, inference_dtype
+from hf_vanilla_transformer.inference import load_engine, precision
+from hf_vanilla_transformer.inference.precision import bfloat16_speedup, choose_precision
 
 
 @pytest.fixture(params=[4.0, 0.08], ids=["in hardware", "emulated"])
@@ -32,12 +32,12 @@ def test_an_accelerator_computes_in_bfloat16_if_it_has_it(supported, speedup, mo
     assert choose_precision("auto", use_cpu=True) == ("bfloat16" if speedup > 1 else "float32")
 
 
-def test_a_model_for_inference_says_what_auto_chose(speedup, caplog):
-    assert [inference_dtype(name) for name in ("float32", "bfloat16")] == [torch.float32, torch.bfloat16]
+def test_a_model_for_inference_says_what_auto_chose(speedup, caplog, tiny_models):
+    folder = str(tiny_models["classification"])
+    assert [load_engine(folder, name).precision for name in ("float32", "bfloat16")] == ["float32", "bfloat16"]
     assert not caplog.messages
-    chosen = inference_dtype("auto")
-    assert chosen == (torch.bfloat16 if speedup > 1 else torch.float32)
-    assert [f"torch.{line.split()[-1]}" for line in caplog.messages] == [str(chosen)]
+    chosen = "bfloat16" if speedup > 1 else "float32"
+    assert load_engine(folder, "auto").precision == chosen and caplog.messages == [f"Computing in {chosen}"]
 
 
 @pytest.mark.parametrize("speedup", [4.0], indirect=True)
