@@ -25,7 +25,7 @@ ALLOWED = {
     "data": ["tasks"],
     "inference": ["registration", "tasks"],
     "settings": ["data", "inference", "tasks"],
-    "hub": ["data", "inference", "settings", "tasks"],
+    "hub": ["__version__", "data", "inference", "settings", "tasks"],
     "evaluation": ["data", "hub", "inference", "settings", "tasks", "tokenizer"],
     "training": [*HUB_FILES, "data", "evaluation", "hub", "inference", "settings", "tasks", "tokenizer"],
     "exports": ["modeling_vanilla_transformer", "hub", "inference", "settings", "tasks"],
