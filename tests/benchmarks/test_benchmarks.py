@@ -14,19 +14,6 @@ CPU = torch.device("cpu")
 TEXTS = [list(range(7, 7 + length)) for length in (3, 9, 1, 4, 9, 2, 5)]
 
 
-@pytest.mark.parametrize("grouped", [True, False])
-def test_batches_hold_every_text_once(grouped):
-    batches = make_batches(TEXTS, batch_size=2, pad_token_id=0, grouped=grouped)
-    rows = [
-        row[mask.bool()].tolist()
-        for batch in batches
-        for row, mask in zip(batch["input_ids"], batch["attention_mask"], strict=True)
-    ]
-    assert sorted(rows) == sorted(TEXTS)
-    lengths = [batch["input_ids"].shape[1] for batch in batches]
-    assert lengths == ([2, 4, 9, 9] if grouped else [9, 4, 9, 5])
-
-
 @pytest.mark.parametrize("baseline", [BartClassifier, TorchClassifier])
 def test_baselines_are_as_large_and_as_much_work(baseline):
     """But for keys and values of the source, which ours leaves out for a single query, unless somebody waits."""
@@ -81,3 +68,9 @@ def test_each_task_leaves_its_measurements(succeed, tmp_path, monkeypatch):
         assert f"| {NAIVE} | float32 |" in out
     assert f"| {NAIVE} | float32 | 3 | 1.50 |" in out
     assert (tmp_path / "run" / "benchmark.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("program", ["benchmark_engines", "gpu", "size"])
+def test_the_other_programs_have_their_settings(program, succeed):
+    """They measure for minutes, or on a GPU: here they are imported."""
+    assert "--output_dir" in succeed(f"benchmarks/{program}.py", "--help")

@@ -11,7 +11,6 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, GenerationConfig
 from hf_vanilla_transformer import (
     Translator,
     VanillaTransformerForConditionalGeneration,
-    VanillaTransformerForSequenceClassification,
 )
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
@@ -74,20 +73,6 @@ def test_translations_come_in_the_order_of_the_texts(succeed, translator, tmp_pa
 def test_what_has_no_token_has_no_translation(succeed, translator):
     for empty, answers in (("", ""), (" \n\n", "\n\n"), ("\u200b\n\x01\x02\n", "\n\n")):
         assert succeed("translate", "--model", translator, stdin=empty) == answers
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--model", "./classifier"], "not a translator but a VanillaTransformerForSequenceClassification"),
-        ([], "no tokenizer"),
-        (["--num_beams", "1.5"], "--num_beams"),
-    ],
-)
-def test_translating_refuses_with_one_line(refused, here, arguments, message):
-    VanillaTransformerForSequenceClassification(tiny_config()).save_pretrained(here / "classifier")
-    VanillaTransformerForConditionalGeneration(tiny_config()).save_pretrained(here / "bare")
-    assert message in refused("translate", "--model", "bare", *arguments)
 
 
 def test_beams_are_those_of_the_models_own_generate_and_a_table_gets_a_column(succeed, translator, tmp_path):

@@ -13,7 +13,6 @@ from shared import ROOT, tiny_config
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from transformers import AutoTokenizer
-from transformers.utils import is_flash_attn_2_available
 
 from hf_vanilla_transformer import (
     VanillaTransformerEncoderModel,
@@ -124,17 +123,6 @@ def test_flex_attention_is_eager_attention(device):
         torch.testing.assert_close(flex[part], value, rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.skipif(not is_flash_attn_2_available(), reason="flash-attn is not installed")
-@pytest.mark.parametrize("task", HEADS)
-def test_flash_attention_is_eager_attention(task, device):
-    inputs = inputs_of(task, "right", device)
-    exact, flash = (
-        kernel_model(task, attention, device).to(torch.bfloat16)(**inputs).logits.float()
-        for attention in ("eager", "flash_attention_2")
-    )
-    assert (flash - exact).norm() / exact.norm() < BOUNDS[torch.bfloat16]
-
-
 @pytest.fixture(scope="module")
 def sentences() -> list[str]:
     """Fifty German ones."""
@@ -207,23 +195,6 @@ def test_every_tensor_takes_its_device_from_an_input(name, task, any_device):
         with nothing_elsewhere(any_device):
             output = model(**inputs)
             (output.loss if "labels" in inputs else output[0].sum()).backward()
-
-
-COMPILED = [{}, {"fullgraph": True}, {"mode": "reduce-overhead"}]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("options", COMPILED, ids=str)
-def test_a_compiled_classifier_takes_any_length(options, device):
-    """CUDA graphs, of `reduce-overhead`, are recorded for each length: no result may be another's memory."""
-    model = kernel_model("classification", "sdpa", device)
-    compiled = torch.compile(model, **options)
-    torch.manual_seed(1)
-    batches = [torch.randint(4, 29, (3, length), device=device) for length in (5, 9, 5, 12, 9)]
-    with torch.no_grad():
-        results = [compiled(ids).logits.clone() for ids in batches]
-        for ids, logits in zip(batches, results, strict=True):
-            torch.testing.assert_close(logits, model(ids).logits, rtol=1e-4, atol=1e-4)
 
 
 def test_a_model_is_loaded_onto_the_device(device, tmp_path):
