@@ -4,6 +4,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..tasks import PROBLEM_TYPES, headline_of
+
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -11,9 +13,7 @@ if TYPE_CHECKING:
 # By a panel's title its curves: the label, and the name in an entry of `epochs`.
 PANELS = {
     "loss": {"training": "train_loss", "validation": "eval_loss"},
-    "accuracy": {"validation": "eval_accuracy"},
-    "micro F1": {"validation": "eval_micro_f1"},
-    "mean absolute error": {"validation": "eval_mae"},
+    **{title: {"validation": f"eval_{name}"} for name, title in map(headline_of, PROBLEM_TYPES)},
     "BLEU": {"validation": "eval_bleu"},
 }
 
