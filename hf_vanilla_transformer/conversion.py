@@ -7,7 +7,6 @@ layer's number. If three names of ours belong to one of theirs, that tensor stac
 
 import logging
 import math
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -403,8 +402,8 @@ def load_source_state_dict(file: str) -> dict[str, torch.Tensor]:
 
     Args:
         file: `.safetensors`, or a file that `torch.load` reads with `weights_only=True`. The tensors may be
-            in a mapping, as the tutorials save them: `{"state_dict": ...}` or `{"model_state_dict": ...}`. Prefixes
-            of DistributedDataParallel (`module.`), torch.compile (`_orig_mod.`) and Lightning (`model.`) are removed.
+            in a mapping, as the tutorials save them: `{"state_dict": ...}` or `{"model_state_dict": ...}`. The prefix
+            of DistributedDataParallel, `module.`, is removed.
 
     Returns:
         The tensors by name, on the CPU.
@@ -421,7 +420,4 @@ def load_source_state_dict(file: str) -> dict[str, torch.Tensor]:
     for wrapper in ("state_dict", "model_state_dict"):
         if isinstance(content, Mapping) and isinstance(content.get(wrapper), Mapping):
             content = content[wrapper]
-    names = [name.replace("_orig_mod.", "") for name in content]
-    while re.match(r"(module|model)\.", os.path.commonprefix(names)):
-        names = [name.partition(".")[2] for name in names]
-    return dict(zip(names, content.values(), strict=True))
+    return {name.removeprefix("module."): tensor for name, tensor in content.items()}

@@ -333,12 +333,6 @@ WRAPPERS = {
         **{"other numbers": [np.float32(0.2), np.int64(1)], "state_dict": state_dict},
     },
     "DistributedDataParallel": lambda state_dict: {f"module.{name}": tensor for name, tensor in state_dict.items()},
-    "torch.compile, Lightning": lambda state_dict: {
-        "state_dict": {f"model.module._orig_mod.{name}": tensor for name, tensor in state_dict.items()}
-    },
-    "a compiled part": lambda state_dict: {
-        name.replace(".", "._orig_mod.", 1): state_dict[name] for name in state_dict
-    },
     "model_state_dict": lambda state_dict: {"model_state_dict": state_dict, "optimizer_state_dict": {"state": {}}},
 }
 
