@@ -48,11 +48,15 @@ def measure_baseline(
     labels = {split: np.asarray(rows.with_format("numpy")["labels"][:]) for split, rows in tokenized.items()}
     chosen = np.random.default_rng(0).permutation(len(data["train"]))[:MAX_ROWS]
     metric, _ = headline_of(problem_type)
-    sign = -1 if metric in ERRORS else 1
 
-    def to_rows(answers: np.ndarray) -> np.ndarray:
-        """Return answers or labels as (rows, labels): numbers, or 1 for a label that the text has, else 0."""
-        return np.eye(outputs.shape[1])[answers] if problem_type == SINGLE else answers.reshape(len(answers), -1)
+    def metrics(answers: np.ndarray, split: str) -> dict[str, float]:
+        logits = np.eye(outputs.shape[1])[answers] if problem_type == SINGLE else answers
+        return compute_metrics(EvalPrediction(logits, labels[split]), problem_type)
+
+    def errors(answers: np.ndarray) -> np.ndarray:
+        """Return the error of each row of test: the sum of its labels' or numbers' differences."""
+        error = answers != labels["test"] if problem_type == SINGLE else np.abs(answers - labels["test"])
+        return error.reshape(len(error), -1).sum(axis=1)
 
     measured = []
     try:
@@ -61,17 +65,12 @@ def measure_baseline(
             model = linear_model(len(chosen), problem_type)
             with warnings.catch_warnings(action="ignore"):  # of labels that no text has
                 model.fit([texts["train"][row] for row in chosen], labels["train"][chosen])
-            answers = {split: to_rows(model.predict(texts[split])) for split in ("validation", "test")}
-            shift = 0 if problem_type == REGRESSION else 0.5  # labels as logits
-            report = {
-                split: compute_metrics(EvalPrediction(one - shift, labels[split]), problem_type)
-                for split, one in answers.items()
-            }
-            measured.append((sign * report["validation"][metric], spaces, answers["test"], report["test"]))
+            value = metrics(model.predict(texts["validation"]), "validation")[metric]
+            measured.append((-value if metric in ERRORS else value, spaces, model.predict(texts["test"])))
     except Exception as error:  # it never stops a run
         return {"skipped": str(error).splitlines()[0]}
-    _, spaces, linear, report_of_test = max(measured, key=lambda one: one[0])
-    own = {SINGLE: to_rows(outputs.argmax(axis=1)), MULTI: outputs > 0, REGRESSION: outputs}[problem_type]
-    errors = [np.abs(one - to_rows(labels["test"])).sum(axis=1) for one in (own, linear)]
-    p_value = float(wilcoxon(*errors).pvalue) if (errors[0] != errors[1]).any() else 1.0
-    return {**report_of_test, "spaces": spaces, "train_rows": len(chosen), "p_value": p_value}
+    _, spaces, linear = max(measured, key=lambda one: one[0])
+    own = {SINGLE: outputs.argmax(axis=1), MULTI: outputs > 0, REGRESSION: outputs[:, 0]}[problem_type]
+    both = errors(own), errors(linear)
+    p_value = float(wilcoxon(*both).pvalue) if (both[0] != both[1]).any() else 1.0
+    return {**metrics(linear, "test"), "spaces": spaces, "train_rows": len(chosen), "p_value": p_value}

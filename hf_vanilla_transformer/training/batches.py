@@ -4,7 +4,6 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import torch
 from accelerate.data_loader import SeedableRandomSampler
 from torch.utils.data import BatchSampler
 
@@ -58,10 +57,7 @@ class TokenBudgetBatchSampler(BatchSampler):
 
     def __iter__(self) -> Iterator[list[int]]:
         epoch = self.sampler.epoch
-        # As iterating over the sampler would draw them, but without a Python object for each.
-        generator = torch.Generator().manual_seed(self.seed + epoch)
-        order = torch.randperm(len(self.lengths), generator=generator).numpy().astype(np.int32)
-        self.sampler.set_epoch(epoch + 1)
+        order = np.fromiter(self.sampler, dtype=np.int32)  # which sets its next epoch
         order = order[np.argsort(self.lengths[order], kind="stable")]
         batches = np.split(order, self._ends[:-1])
         for number in np.random.default_rng([self.seed, epoch]).permutation(len(batches)):

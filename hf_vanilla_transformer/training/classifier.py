@@ -90,8 +90,8 @@ def train(
         run.data = data_arguments.data
         with training.main_process_first(desc="data"):
             # Refuse a wrong model before reading the data.
-            configs = [load_config(folder) for folder in (arguments.model, run.checkpoint) if folder]
-            max_length = data_arguments.max_length or (configs[0].max_position_embeddings if configs else 256)
+            positions = load_config(arguments.model).max_position_embeddings if arguments.model else 256
+            max_length = data_arguments.max_length or positions
             data = data_arguments.load(data_arguments.problem_type)
             further = describe(data) if describe else {}
         tokenizer = run.make_tokenizer(data["train"], max_length, "pad_token", "bos_token", "unk_token")

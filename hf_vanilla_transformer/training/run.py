@@ -6,6 +6,7 @@ import shlex
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,7 +14,6 @@ import matplotlib  # noqa: F401  # the record needs it: fail before training
 import numpy as np
 import torch
 from accelerate import PartialState
-from accelerate.utils import broadcast_object_list
 from datasets import Dataset
 from filelock import FileLock, Timeout
 from transformers import (
@@ -52,16 +52,20 @@ def broadcast_from_main(make: Callable[[], Any]) -> Any:
 
     Inside `main_process_first`, the other processes would wait forever.
     """
-    result = error = None
+    distributed = torch.distributed.is_initialized()
+    # With the processes' own group, the others would give up after `ddp_timeout`, half an hour.
+    group = torch.distributed.new_group(backend="gloo", timeout=timedelta(days=7)) if distributed else None
+    result: list[Any] = [None, None]  # and the error
     if PartialState().is_main_process:
         try:
-            result = make()
+            result[0] = make()
         except Exception as raised:
-            error = raised
-    result, error = broadcast_object_list([result, error])
-    if error is not None:
-        raise error
-    return result
+            result[1] = raised
+    if distributed:
+        torch.distributed.broadcast_object_list(result, group=group)
+    if result[1] is not None:
+        raise result[1]
+    return result[0]
 
 
 def sorted_by_length(rows: Dataset) -> Dataset:
