@@ -34,22 +34,3 @@ def test_a_checkpoint_goes_both_ways(succeed, file, suffix, tmp_path):
     out = succeed("convert-checkpoint", "--source", source, "--checkpoint", back, "--model", tmp_path / "here")
     assert f"{len(state_dict)} tensors" in out
     assert_identical(load_source_state_dict(str(back)), state_dict)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "exactly one of the two"),
-        (["--output_dir", "./new"], "encoder_attention_heads, decoder_attention_heads"),
-        (["--model", "./here"], "there.pt"),
-        (["--model", "./here", "--config", '{"d_model": 8}'], "--config"),
-    ],
-)
-def test_wrong_settings_are_refused_with_one_line(refused, arguments, message, here):
-    torch.save(checkpoint("annotated-transformer"), here / "there.pt")
-    model = convert("annotated-transformer")
-    model.save_pretrained(here / "here")
-    before = {file for file in here.rglob("*") if file.is_file()}
-    given = ["--source", "annotated-transformer", "--checkpoint", "there.pt"]
-    assert message in refused("convert-checkpoint", *given, *arguments)
-    assert {file for file in here.rglob("*") if file.is_file()} == before

@@ -153,18 +153,3 @@ def test_a_translator_is_measured_by_its_translations(succeed, refused, corpus, 
     flags = ["--model", folder, "--data", tmp_path / "pairs.csv"]
     assert "Measuring all rows" in succeed("evaluate", *flags)
     assert "--test_prefix" in refused("evaluate", *flags, "--test_prefix", "test")  # a table has no prefixes
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--split", "tset"], "--split"),
-        (["--batch_size", "0"], "batch_size"),
-        (["--data", "nowhere.csv"], "nowhere.csv"),
-        (["--robustness", "upside_down"], "no such change: upside_down"),
-        (["--data", "three.csv"], "the model has no label a, b, c; it has negative, positive"),
-    ],
-)
-def test_an_evaluation_is_refused_with_one_line(refused, trained, here, arguments, message):
-    Path("three.csv").write_text("document,label\n" + "x,a\ny,b\nz,c\n" * 40)
-    assert message in refused("evaluate", "--model", trained, "--output_dir", here / "run", *arguments)

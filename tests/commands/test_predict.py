@@ -36,19 +36,6 @@ def test_standard_input_may_be_empty_or_have_a_byte_order_mark(succeed, trained)
     assert out.split("\t")[2] == "재미있다\n"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--model", "./nowhere"], "nowhere"),
-        (["--model", "./headless"], "not a classifier"),
-        (["--model", "./corrupt"], "corrupt: no model can be read here"),
-        (["--dtype", "half"], "--dtype: invalid choice: 'half'"),
-    ],
-)
-def test_prediction_refuses_with_one_line(refused, faults, trained, arguments, message):
-    assert message in refused("predict", "--model", trained, *arguments)
-
-
 def test_ranked_labels_are_columns(succeed, refused, trained, here):
     flags = ["--model", trained, "--top_k", "2"]
     ranked = succeed("predict", *flags, stdin="\n".join(REVIEWS)).splitlines()

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from shared import QUIET, ROOT, TINY_TRANSLATOR, read_json, tiny_config
-from transformers import AutoTokenizer, GenerationConfig
+from shared import QUIET, TINY_TRANSLATOR, read_json
+from transformers import GenerationConfig
 
 
 BOS, EOS = 2, 3
 TINY = TINY_TRANSLATOR[1]
-CONTINUED = ["--model", str(ROOT / "model_cards" / "nsmc-small"), "--config", '{"dropout": 0.1}']
 
 
 def pretrain(run, text_file, folder, *arguments):
@@ -53,22 +52,3 @@ def test_a_pretrained_model_is_a_folder_to_fine_tune(succeed, text_file, tmp_pat
     assert weights.keys() == pretrained.keys()
     assert all(torch.equal(weights[name], pretrained[name]) for name in finetuned.keys() & pretrained.keys())
     assert read_json(tmp_path / "again" / "config.json")["dropout"] == 0.0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--predict_with_generate", "true"], "--predict_with_generate"),
-        (["--config", '{"max_position_embeddings": 4}'], "--max_length"),
-        (["--model", "./post_norm", "--config", '{"dropout": 0.1}', "--tokenizer", "./other"], "pad_token_id"),
-        ([*CONTINUED, "--max_length", "999"], "--max_length"),
-        ([*CONTINUED, "--preset", "base"], "--preset"),
-    ],
-)
-def test_pretraining_refuses_with_one_line(refused, text_file, text_tokenizer, here, arguments, message):
-    text_tokenizer.save_pretrained(here / "tokenizer")
-    other = AutoTokenizer.from_pretrained(here / "tokenizer", pad_token="[CLS]")
-    other.save_pretrained(here / "other")
-    tiny_config(pad_token_id=0, bos_token_id=BOS, eos_token_id=EOS).save_pretrained(here / "post_norm")
-    text_tokenizer.save_pretrained(here / "post_norm")
-    assert message in pretrain(refused, text_file, here / "run", *arguments)

@@ -112,25 +112,6 @@ def test_a_trained_model_is_fine_tuned_with_new_labels(trained, tmp_path):
     assert tokenizer.get_vocab() == original.get_vocab() and tokenizer.model_max_length == 3
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--data", "./nowhere"], "nowhere"),
-        (["--model", "./bart"], "'bart', not 'vanilla_transformer'"),
-        (["--model", "./headless", "--config", '{"d_model": 8}'], "only the dropout rates can be changed"),
-        (["--config", '{"d_modle": 8}'], "no such field: d_modle; did you mean d_model?"),
-        (["--config", '{"vocab_size": 8}'], "less than the tokenizer's"),
-        (["--config", '{"max_position_embeddings": 8}'], "the model has 8 positions"),
-        (["--vocab_size", "8007", "--model", NSMC_SMALL], "--vocab_size: has no effect with --model"),
-        (["--tokenizer", "./headless", "--model", NSMC_SMALL], "headless gives other ids than"),
-    ],
-)
-def test_training_refuses_with_one_line(refused, faults, arguments, message):
-    before = {file for file in faults.rglob("*") if file.is_file()}
-    assert message in refused("train-classifier", *TWO_STEPS, "--output_dir", faults / "new", *arguments)
-    assert {file for file in faults.rglob("*") if file.is_file()} == before
-
-
 def test_a_classifier_learns_from_other_spacings_and_is_measured_on_them(succeed, tmp_path):
     flags = ["--augment", "spacing", "--robustness", "no_spaces", "all_spaced", "random_spaces"]
     succeed("train-classifier", "sample", "--output_dir", tmp_path / "spaced", *QUICK, *flags)

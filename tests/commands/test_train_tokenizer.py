@@ -1,16 +1,9 @@
 """`vanilla-transformer train-tokenizer`."""
 
-from pathlib import Path
-
-import pytest
 from transformers import AutoTokenizer
 
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
-from hf_vanilla_transformer.data.nsmc import SAMPLES
 from hf_vanilla_transformer.tokenizer import has_capitals, train_tokenizer
-
-
-SAMPLE = SAMPLES / "ratings_train.txt"
 
 
 def test_a_tokenizer_of_a_file_is_a_folder(succeed, tmp_path):
@@ -36,20 +29,3 @@ def test_settings_are_the_functions(succeed, tmp_path):
     made = AutoTokenizer.from_pretrained(tmp_path / "trained")
     assert made.get_vocab() == expected.get_vocab()
     assert made.model_max_length == 9 and not has_capitals(made)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        [],
-        ["--texts", "missing.txt"],
-        ["--texts", SAMPLE, "--vocab_size", "20"],
-        ["--texts", "latin1.txt"],
-        ["--texts", SAMPLE, "--output_dir", "latin1.txt"],
-    ],
-)
-def test_wrong_settings_are_refused_with_one_line(refused, arguments, here):
-
-    Path("latin1.txt").write_bytes("caf\xe9".encode("latin-1"))
-    assert refused("train-tokenizer", "--output_dir", "out", *arguments)
-    assert not any(Path("out").glob("*")) and Path("latin1.txt").read_bytes() == b"caf\xe9"

@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 from safetensors.torch import load_file
-from shared import ROOT, read_json, train_translator
+from shared import read_json, train_translator
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from hf_vanilla_transformer import VanillaTransformerConfig
@@ -153,16 +153,3 @@ def test_the_published_perplexity_is_that_of_each_sentence_by_itself(succeed, co
         tokens += labels.numel()
     assert metrics["test"]["loss"] == pytest.approx(losses / tokens, rel=1e-4)
     assert metrics["test"]["perplexity"] == pytest.approx(math.exp(losses / tokens), rel=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--target_vocab_size", "60"], "--target_vocab_size"),
-        (["--model", str(ROOT / "model_cards" / "nsmc-small"), "--config", "{}"], "nsmc-small: no translator"),
-        (["--average_last", "3", "--save_total_limit", "2"], "--average_last: needs 3 checkpoints"),
-        (["--max_tokens", "2"], "does not fit in a batch of 2"),
-    ],
-)
-def test_training_refuses_with_one_line(refused, corpus, tmp_path, arguments, message):
-    assert message in train_translator(refused, corpus, tmp_path / "run", *arguments)

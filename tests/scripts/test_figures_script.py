@@ -105,19 +105,3 @@ def test_rates_are_the_papers():
     _, rates = figures["noam_rates"]("512:2:40", 100)
     expected = [2 * 512**-0.5 * min(step**-0.5, step * 40**-1.5) for step in range(1, 101)]
     assert rates == pytest.approx(expected, rel=1e-12)
-
-
-ATTENTION = ["--figure", "attention", "--model", "classifier", "--text", "가나"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--figure", "noam", "--noam", "512:4000"], "512:4000"),
-        ([*ATTENTION, "--model", "encoder", "--kind", "cross"], "encoder: an encoder alone"),
-        (["--figure", "curves"], "--model"),
-    ],
-)
-def test_wrong_settings_are_refused_with_one_line(arguments, message, refused, tmp_path):
-    assert message in refused("figures.py", "--file", tmp_path / "a.png", *arguments)
-    assert not list(tmp_path.iterdir())

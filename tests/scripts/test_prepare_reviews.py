@@ -65,12 +65,3 @@ def test_validation_reviews_are_left_out(succeed, checkout, tmp_path):
     out = succeed("prepare_reviews.py", "--nsmc", checkout, *arguments)
     assert f"{len(held_back)} dropped, in validation by text" in out
     assert [*iterate_lines(tmp_path / "reviews.txt")] == [*kept, "새 글"]
-
-
-def test_preparing_refuses_with_one_line(refused, checkout, tmp_path):
-    arguments = ["prepare_reviews.py", "--nsmc", checkout, "--file", tmp_path / "out.txt"]
-    (checkout / "raw/20.json").write_text('[{"review_id": "1"}]')
-    assert "20.json: not a list of reviews" in refused(*arguments)
-    assert not (tmp_path / "out.txt").exists()
-    (tmp_path / "out.txt").touch()
-    assert "nothing is overwritten" in refused(*arguments)

@@ -23,21 +23,6 @@ def test_the_owners_name_stands_in_one_file():
     assert subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout == "pyproject.toml\n"
 
 
-def test_what_is_wrong_with_a_release_is_listed(monkeypatch, tmp_path):
-    """In a checkout without a tag; each line begins with the file."""
-    for name in ("CHANGELOG.md", "CITATION.cff"):
-        (tmp_path / name).write_text("## [9.9.9]\nversion: 9.9.9\n")
-    (tmp_path / "pyproject.toml").write_text('[project.urls]\nRepository = "https://github.com/somebody/x"')
-    for words in (["init", "-q"], ["add", "."]):
-        subprocess.run(["git", *words], cwd=tmp_path, check=True)
-    monkeypatch.setattr(release_check, "ROOT", tmp_path)
-    monkeypatch.setattr(release_check.run, "__defaults__", (tmp_path,))
-    monkeypatch.setattr(release_check.run, "__kwdefaults__", {"cwd": tmp_path})
-    found = release_check.check_names()
-    assert [one.partition(":")[0] for one in found[:3]] == ["CHANGELOG.md", "CITATION.cff", "git"]
-    assert found[-1].startswith("pyproject.toml: ")
-
-
 def test_files_that_are_missing_or_too_many_are_named(monkeypatch, tmp_path):
     monkeypatch.setattr(release_check, "expected_files", lambda: {"hf_vanilla_transformer/a.py"})
     sources, wheel = tmp_path / "x.tar.gz", tmp_path / "x.whl"
