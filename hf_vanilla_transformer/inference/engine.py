@@ -35,7 +35,6 @@ class ModelFacts:
     start_token_id: int | None
     end_token_ids: list[int]  # these end a translation; empty if the model has no end token
     max_positions: int
-    max_target_positions: int
     max_new_tokens: int  # of a translation, without the start token
     num_beams: int
     length_penalty: float
@@ -63,7 +62,6 @@ class ModelFacts:
             start_token_id=fields["decoder_start_token_id"],
             end_token_ids=[] if ends is None else [ends] if isinstance(ends, int) else ends,
             max_positions=positions,
-            max_target_positions=target_positions,
             max_new_tokens=min(limit, target_positions - 1),
             num_beams=fields.get("num_beams") or 1,
             length_penalty=fields.get("length_penalty", 1.0),
@@ -121,7 +119,7 @@ class Export:
     def __post_init__(self):
         facts, labels = self.facts, self.facts.labels if self.task == CLASSIFICATION.name else []
         sizes = [facts.vocab_size, facts.vocab_size if facts.target_vocab_size is None else facts.target_vocab_size]
-        limits = (*sizes, facts.max_positions, facts.max_target_positions, facts.max_new_tokens + 1, facts.num_beams)
+        limits = (*sizes, facts.max_positions, facts.max_new_tokens + 1, facts.num_beams)
         ids = [one for one in (facts.pad_token_id, facts.start_token_id, *facts.end_token_ids) if one is not None]
         for name, is_right in {
             "task": self.task in FORMATS[self.format].tasks,

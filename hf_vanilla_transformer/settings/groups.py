@@ -61,14 +61,8 @@ class LabelledTextArguments(SplitArguments):
     def load(self, problem_type: str | None = SINGLE, **options: Any) -> "DatasetDict":
         from ..data.labelled_text import load_labelled_text
 
-        return load_labelled_text(
-            self.data,
-            text_column=self.text_column,
-            label_column=self.label_column,
-            problem_type=problem_type,
-            **self.options,
-            **options,
-        )
+        columns: dict[str, Any] = {"text_column": self.text_column, "label_column": self.label_column}
+        return load_labelled_text(self.data, problem_type=problem_type, **columns, **self.options, **options)
 
 
 @dataclass(kw_only=True)
@@ -84,10 +78,8 @@ class PairArguments(SplitArguments):
         from ..data.parallel_text import load_parallel_text
 
         prefixes = {"train": self.train_prefix, "validation": self.validation_prefix, "test": self.test_prefix}
-        prefixes = {split: prefix for split, prefix in prefixes.items() if prefix is not None}
-        return load_parallel_text(
-            self.data, self.source_column, self.target_column, prefixes=prefixes, **self.options, **options
-        )
+        options["prefixes"] = {split: prefix for split, prefix in prefixes.items() if prefix is not None}
+        return load_parallel_text(self.data, self.source_column, self.target_column, **self.options, **options)
 
 
 @dataclass
