@@ -54,6 +54,8 @@ def export(model: str | Path, **settings: Any) -> dict[str, Any]:
             raise DataError(f"{arguments.model}: a {task.noun} is exported to {formats}, not to {form.name}")
         network = load_model(arguments.model, dtype="float32").eval()
         tokenizers = load_tokenizers(arguments.model, network.config)
+        if not all(one.is_fast for one in tokenizers):
+            raise DataError(f"{arguments.model}: its tokenizer is not a fast one, and other engines read no other")
         # Imported last: name a missing extra only if it would help.
         writer = importlib.import_module(f".{form.writer}", __package__)
         writer.write(network, tokenizers, folder, arguments.quantize)

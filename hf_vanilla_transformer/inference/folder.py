@@ -112,8 +112,6 @@ def load_tokenizer(folder: str, subfolder: str = "", vocab_size: int | None = No
     with named_errors(folder, "tokenizer"):
         check_tokenizer_class(folder, subfolder)
     tokenizer = load_from(AutoTokenizer, folder, "tokenizer", subfolder=subfolder)
-    if not tokenizer.is_fast:
-        raise DataError(f"{folder}: its tokenizer is not a fast one, with a tokenizer.json")
     set_model_inputs(tokenizer)
     if vocab_size is not None and (needed := size_needed(tokenizer)) > vocab_size:
         raise DataError(f"{folder}: the tokenizer has the id {needed - 1}, the model's vocabulary {vocab_size} tokens")
@@ -140,8 +138,8 @@ def check_tokenizer_class(folder: str, subfolder: str) -> None:
 
 def size_needed(tokenizer: PreTrainedTokenizerBase) -> int:
     """Return the smallest vocabulary that has all ids of a tokenizer, with those of added tokens and templates."""
-    # Do not call the tokenizer: `save_pretrained` writes how it cut its last text.
-    added = tokenizer.backend_tokenizer.encode("").ids
+    # Do not call a fast one: `save_pretrained` writes how it cut its last text.
+    added = tokenizer.backend_tokenizer.encode("").ids if tokenizer.is_fast else tokenizer("")["input_ids"]
     return 1 + max([*tokenizer.get_vocab().values(), *added], default=0)
 
 

@@ -12,7 +12,7 @@ from ..errors import DataError
 from ..tasks import TASKS
 from .batches import windows
 from .engine import load_engine, read_export
-from .tokenization import TextTokenizer
+from .tokenization import ExportedTokenizer, TextTokenizer, TransformersTokenizer
 
 
 # Batches in a window: the texts of a window are read, sorted by length, and answered together.
@@ -45,6 +45,7 @@ class LoadedModel:
     ):
         check_count("batch_size", batch_size or 0)
         self.batch_size, self.number_cut = batch_size, 0
+        self.tokenizer: TextTokenizer
         self._options: dict[str, Any] = {"batch_size": batch_size, "dtype": dtype, "num_threads": num_threads}
         folder = None
         if isinstance(model, str | os.PathLike):
@@ -58,7 +59,7 @@ class LoadedModel:
         if model_class != task.model_class:
             raise DataError(f"{folder or 'model'}: not a {task.noun} but a {model_class}")
         if tokenizer is not None:
-            self.tokenizer = TextTokenizer.of_transformers(tokenizer)
+            self.tokenizer = TransformersTokenizer(tokenizer)
         elif folder is not None:
             self.tokenizer = load_text_tokenizer(folder, self.engine.facts.vocab_size)
         else:
@@ -108,7 +109,7 @@ def check_finite(logits: np.ndarray) -> None:
 def load_text_tokenizer(folder: str, vocab_size: int, subfolder: str = "") -> TextTokenizer:
     """Load the tokenizer of a model's folder or Hub name, whose ids must be below `vocab_size`, or of an export."""
     if read_export(folder) is not None:
-        return TextTokenizer.of_export(folder, subfolder)
+        return ExportedTokenizer(folder, subfolder)
     from .folder import load_tokenizer
 
-    return TextTokenizer.of_transformers(load_tokenizer(folder, subfolder, vocab_size))
+    return TransformersTokenizer(load_tokenizer(folder, subfolder, vocab_size))

@@ -1,10 +1,10 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Texts to ids and back, without an import of transformers."""
+"""Texts to ids and back, with the tokenizer of an export (without transformers) or one of transformers."""
 
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tokenizers import Encoding, Tokenizer
 
@@ -15,33 +15,19 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 
-class TextTokenizer:
-    """A tokenizer that adds `added_tokens` to each text, such as [EOS]. Threads can share it.
+class ExportedTokenizer:
+    """The tokenizer of an exported folder; each text gets `added_tokens`, such as [EOS]. Threads can share it."""
 
-    A `Tokenizer` keeps the truncation and padding of its last call, and another thread would use them. So this one has
-    none, and `cut` truncates.
-    """
-
-    def __init__(self, tokenizer: Tokenizer, max_length: int, side: str):
-        self._tokenizer, self.max_length, self._side = tokenizer, max_length, side
-        self._tokenizer.no_truncation()
-        self._tokenizer.no_padding()
-        self.added_tokens = tokenizer.num_special_tokens_to_add(is_pair=False)
-
-    @classmethod
-    def of_export(cls, folder: str, subfolder: str = "") -> "TextTokenizer":
-        """Load the tokenizer of an exported folder."""
+    def __init__(self, folder: str, subfolder: str = ""):
         file = Path(folder, subfolder, "tokenizer.json")
         with named_errors(folder, "tokenizer"):
+            self._tokenizer = Tokenizer.from_file(str(file))
             settings = json.loads(file.with_name("tokenizer_config.json").read_text(encoding="utf-8"))
-            limit, side = settings.get("model_max_length", sys.maxsize), settings.get("truncation_side", "right")
-            return cls(Tokenizer.from_file(str(file)), limit, side)
-
-    @classmethod
-    def of_transformers(cls, tokenizer: "PreTrainedTokenizerBase") -> "TextTokenizer":
-        """Make a copy of a fast tokenizer of transformers."""
-        backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
-        return cls(backend, tokenizer.model_max_length, tokenizer.truncation_side)
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self.max_length = settings.get("model_max_length", sys.maxsize)
+        self.added_tokens = self._tokenizer.num_special_tokens_to_add(is_pair=False)
+        self._side = settings.get("truncation_side", "right")
 
     def encode(self, texts: list[str], max_length: int) -> tuple[list[list[int]], list[int]]:
         """Return the ids of texts, cut to `max_length` as the tokenizer cuts, and the number of ids before that."""
@@ -51,6 +37,33 @@ class TextTokenizer:
     def decode(self, rows: list[list[int]]) -> list[str]:
         """Return the texts of ids, without special tokens."""
         return self._tokenizer.decode_batch(rows, skip_special_tokens=True)
+
+
+class TransformersTokenizer:
+    """A tokenizer of transformers, as an `ExportedTokenizer`.
+
+    A fast tokenizer keeps the truncation and padding of its last call, and another thread would use them. So all calls
+    here have the same settings, and `cut` truncates.
+    """
+
+    def __init__(self, tokenizer: "PreTrainedTokenizerBase"):
+        self._tokenizer: Any = tokenizer
+        self.max_length, self.added_tokens = tokenizer.model_max_length, tokenizer.num_special_tokens_to_add()
+
+    def encode(self, texts: list[str], max_length: int) -> tuple[list[list[int]], list[int]]:
+        encoded = self._tokenizer(texts, truncation=False, padding=False, verbose=False)
+        lengths = [len(ids) for ids in encoded["input_ids"]]
+        if self._tokenizer.is_fast:
+            rows = [cut(one, max_length, self._tokenizer.truncation_side) for one in encoded.encodings]
+        else:
+            rows = self._tokenizer(texts, truncation=True, max_length=max_length)["input_ids"]
+        return rows, lengths
+
+    def decode(self, rows: list[list[int]]) -> list[str]:
+        return self._tokenizer.batch_decode(rows, skip_special_tokens=True)
+
+
+TextTokenizer = ExportedTokenizer | TransformersTokenizer
 
 
 def cut(encoding: Encoding, max_length: int, side: str) -> list[int]:

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import DataError
 from .engine import TARGET_TOKENIZER
 from .loaded import LoadedModel, check_count, check_finite, load_text_tokenizer
-from .tokenization import TextTokenizer
+from .tokenization import TextTokenizer, TransformersTokenizer
 
 
 class Translator(LoadedModel):
@@ -55,8 +55,9 @@ class Translator(LoadedModel):
         self.num_beams = num_beams or self.engine.facts.num_beams
         self.max_new_tokens = max_new_tokens
         self.max_length = self.engine.facts.max_positions
+        self.target_tokenizer: TextTokenizer
         if target_tokenizer is not None:
-            self.target_tokenizer, self._folder = TextTokenizer.of_transformers(target_tokenizer), None
+            self.target_tokenizer, self._folder = TransformersTokenizer(target_tokenizer), None
         elif (size := self.engine.facts.target_vocab_size) is None:
             self.target_tokenizer = self.tokenizer
         elif tokenizer is not None:

@@ -166,7 +166,7 @@ def test_a_fault_of_the_package_keeps_its_traceback(run, monkeypatch, error):
     def fault(*args, **kwargs):
         raise error
 
-    monkeypatch.setattr("hf_vanilla_transformer.inference.tokenization.TextTokenizer.encode", fault)
+    monkeypatch.setattr("hf_vanilla_transformer.inference.tokenization.TransformersTokenizer.encode", fault)
     with pytest.raises(type(error)) as raised:
         run("predict", "--model", ROOT / "model_cards" / "nsmc-small", stdin="하나\n")
     assert raised.value is error

@@ -27,7 +27,7 @@ from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.inference import load_engine
 from hf_vanilla_transformer.inference.folder import load_tokenizer
 from hf_vanilla_transformer.inference.loaded import WINDOW
-from hf_vanilla_transformer.inference.tokenization import TextTokenizer
+from hf_vanilla_transformer.inference.tokenization import ExportedTokenizer, TransformersTokenizer
 from hf_vanilla_transformer.tasks import MULTI, REGRESSION, SINGLE
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
@@ -167,7 +167,7 @@ def test_a_text_is_cut_as_the_tokenizer_cuts_it(side, template, limit, tmp_path)
     uncut = tokenizer(texts)["input_ids"]
     expected = tokenizer(texts, truncation=True, max_length=limit)["input_ids"]
     tokenizer(texts, padding=True, truncation=True, max_length=2)  # which a fast tokenizer remembers
-    for one in (TextTokenizer.of_transformers(tokenizer), TextTokenizer.of_export(str(tmp_path))):
+    for one in (TransformersTokenizer(tokenizer), ExportedTokenizer(str(tmp_path))):
         assert one.encode(texts, limit) == (expected, [*map(len, uncut)])
         assert one.decode(uncut) == tokenizer.batch_decode(uncut, skip_special_tokens=True)
         assert one.added_tokens == tokenizer.num_special_tokens_to_add()
