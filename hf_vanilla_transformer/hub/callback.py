@@ -8,7 +8,7 @@ from typing import Any
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
-from ..inference.folder import set_model_inputs
+from ..inference.folder import MODEL_INPUTS
 from ..inference.precision import training_precision
 from ..settings.reading import belongs_to_recipe
 from .model_card import save_model_card
@@ -46,7 +46,8 @@ class RecordCallback(TrainerCallback):
             return
         kwargs["model"].save_pretrained(args.output_dir)
         if (tokenizer := copy.copy(kwargs.get("processing_class"))) is not None:
-            set_model_inputs(tokenizer)
+            tokenizer.model_input_names = [*MODEL_INPUTS]
+            tokenizer.init_kwargs = {**tokenizer.init_kwargs, "model_input_names": MODEL_INPUTS}  # which is saved
             tokenizer.save_pretrained(args.output_dir)
         save_record(
             args.output_dir,

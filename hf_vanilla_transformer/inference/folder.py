@@ -29,6 +29,7 @@ from .engine import TARGET_TOKENIZER, read_export
 Model = TypeVar("Model", bound=PreTrainedModel)
 # Of source and target; the same one twice where there is one vocabulary.
 Tokenizers = tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]
+MODEL_INPUTS = ["input_ids", "attention_mask"]
 # `from_pretrained` changes functions and torch's default dtype for the whole process while it runs: of two threads
 # that load at once, one gets a model with untied weights.
 ONE_AT_A_TIME = threading.Lock()
@@ -111,17 +112,11 @@ def load_tokenizer(folder: str, subfolder: str = "", vocab_size: int | None = No
     """Load a tokenizer from a path or the Hub."""
     with named_errors(folder, "tokenizer"):
         check_tokenizer_class(folder, subfolder)
-    tokenizer = load_from(AutoTokenizer, folder, "tokenizer", subfolder=subfolder)
-    set_model_inputs(tokenizer)
+    options = {"subfolder": subfolder, "model_input_names": MODEL_INPUTS}  # a BERT's gives `token_type_ids`, too
+    tokenizer = load_from(AutoTokenizer, folder, "tokenizer", **options)
     if vocab_size is not None and (needed := size_needed(tokenizer)) > vocab_size:
         raise DataError(f"{folder}: the tokenizer has the id {needed - 1}, the model's vocabulary {vocab_size} tokens")
     return tokenizer
-
-
-def set_model_inputs(tokenizer: PreTrainedTokenizerBase) -> None:
-    """Let a tokenizer give the inputs of our models, here and where it is saved: a BERT's gives `token_type_ids`."""
-    tokenizer.model_input_names = ["input_ids", "attention_mask"]
-    tokenizer.init_kwargs = {**tokenizer.init_kwargs, "model_input_names": tokenizer.model_input_names}
 
 
 def check_tokenizer_class(folder: str, subfolder: str) -> None:
