@@ -26,6 +26,29 @@ SERVER.set_forkserver_preload(PRELOADED)
 
 # The program `vanilla-transformer`.
 COMMAND = "from hf_vanilla_transformer.__main__ import main; main()"
+# The same, all of whose processes get a signal before a call of one of Trainer's methods: the signal's number, the
+# method's name, and the calls by rank, counted from 1. A run that is started again gets none.
+DISASTER = """
+import json, os, subprocess, sys, time
+import transformers
+from hf_vanilla_transformer.__main__ import main
+
+if os.getpgrp() != os.getpid():  # as torchrun starts them
+    os.setpgrp()
+number, name, calls, *argv = sys.argv[1:]
+method, made, call = getattr(transformers.Trainer, name), [], json.loads(calls).get(os.environ.get("RANK", "0"))
+
+def disturbed(*args, **kwargs):
+    made.append(name)
+    if len(made) == call and os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0":
+        # Not by itself: processes that load data take a signal of their parent's for the end of the work.
+        subprocess.run(["sh", "-c", f"kill -{number} 0"])
+        time.sleep(0.3)  # they end meanwhile
+    return method(*args, **kwargs)
+
+setattr(transformers.Trainer, name, disturbed)
+main(argv)
+"""
 
 
 def run_program(

@@ -5,12 +5,13 @@ FSDP through Trainer needs GPUs (accelerate has it for no CPU); here its shardin
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 
 import pytest
 import torch
-from processes import COMMAND, free_port, run_program, run_side_by_side
+from processes import COMMAND, DISASTER, free_port, run_program, run_side_by_side
 from shared import QUIET, ROOT, TINY_RUN, TINY_TRANSLATOR, read_json, tiny_config
 from torch import distributed
 from torch.distributed.fsdp import fully_shard
@@ -99,30 +100,13 @@ def test_every_process_has_the_figures_of_the_run(name, corpus, tmp_path):
     assert figures[1]["test"]
 
 
-TERMINATED = """
-import os, signal, sys
-import transformers
-from hf_vanilla_transformer.__main__ import main
-
-step, calls = transformers.Trainer.training_step, []
-
-def training_step(*args, **kwargs):
-    calls.append(1)
-    if len(calls) == (5 if os.environ["RANK"] == "0" else 3):
-        os.kill(os.getpid(), signal.SIGTERM)
-    return step(*args, **kwargs)
-
-transformers.Trainer.training_step = training_step
-main(sys.argv[1:])
-"""
-
-
 @pytest.mark.slow
 def test_processes_that_get_sigterm_at_different_steps_stop_after_the_same_one(whole, tmp_path):
     """As a launcher sends it; the resumed run ends with the weights of one that nothing happened to."""
     words, home, expected = whole
     words, folder = [*words, "--output_dir", tmp_path / "run"], tmp_path / "run"
-    stopped = run_side_by_side(TERMINATED, *words, homes=[home])
+    signalled = [int(signal.SIGTERM), "training_step", '{"0": 5, "1": 3}']
+    stopped = run_side_by_side(DISASTER, *signalled, *words, homes=[home])
     assert [result.returncode for result in stopped] == [143, 143]
     lines = "".join(result.stderr for result in stopped)
     assert lines.count("--resume_from_checkpoint auto") == 1 and "Traceback" not in lines
@@ -133,32 +117,14 @@ def test_processes_that_get_sigterm_at_different_steps_stop_after_the_same_one(w
     assert not (folder / "_stopped-checkpoint-3").exists()
 
 
-KILLED = """
-import os, signal, sys
-import transformers
-from hf_vanilla_transformer.__main__ import main
-
-save, calls = transformers.Trainer._save_optimizer_and_scheduler, []
-
-def killing(*args, **kwargs):
-    calls.append(1)
-    if len(calls) == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return save(*args, **kwargs)
-
-if os.environ["TORCHELASTIC_RESTART_COUNT"] == os.environ["RANK"] == "0":
-    transformers.Trainer._save_optimizer_and_scheduler = killing
-main(sys.argv[1:])
-"""
-
-
 @pytest.mark.slow
 def test_one_command_starts_and_restarts_a_run(whole, tmp_path):
     """One torchrun starts it twice: a rank is killed while it saves its second checkpoint."""
     words, home, expected = whole
-    (tmp_path / "program.py").write_text(KILLED)
+    (tmp_path / "program.py").write_text(DISASTER)
     launcher = [sys.executable, "-m", "torch.distributed.run", "--max-restarts", "1", "--nproc-per-node", "2"]
     launcher += ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{free_port()}", tmp_path / "program.py"]
+    launcher += [int(signal.SIGKILL), "_save_optimizer_and_scheduler", '{"0": 2}']
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HF_HOME": str(home)}
     environment["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"  # or else addresses of before a restart stay in use
     command = [*launcher, *words, "--output_dir", tmp_path / "run", "--resume_from_checkpoint", "auto"]

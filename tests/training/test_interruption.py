@@ -1,15 +1,13 @@
 """Runs that are killed, stopped, or diverge: what is left, and that a resumed run ends the same."""
 
-import json
 import shutil
 import signal
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import pytest
 from datasets import Dataset
 from filelock import FileLock
-from processes import run_program
+from processes import DISASTER, run_program
 from shared import QUIET, TINY, read_json, tiny_config, train_translator
 from transformers import DataCollatorWithPadding, Trainer, TrainingArguments
 
@@ -26,38 +24,7 @@ CLASSIFIER += ["--per_device_train_batch_size", "80", "--gradient_accumulation_s
 CLASSIFIER += ["--per_device_eval_batch_size", "15", "--save_steps", "2", "--save_total_limit", "3"]
 CLASSIFIER += ["--eval_strategy", "epoch", "--logging_steps", "5", "--learning_rate", "1e-3", "--use_cpu", "true"]
 AUTO = ["--resume_from_checkpoint", "auto"]
-# A command in a process of its own, that gets a signal before some calls of Trainer's methods.
-DISASTER = """
-import json, os, signal, subprocess, sys, time
-import transformers
-from hf_vanilla_transformer.__main__ import main
-
-os.setpgrp()  # all processes of the run get the signal
-number, calls, *argv = sys.argv[1:]
-
-def disturbed(name, method, numbers):
-    made = []
-
-    def call(*args, **kwargs):
-        made.append(name)
-        if len(made) in numbers:
-            # Not by itself: processes that load data take a signal of their parent's for the end of the work.
-            subprocess.run(["sh", "-c", f"kill -{number} 0"])
-            time.sleep(0.3)  # they end meanwhile
-        return method(*args, **kwargs)
-
-    return call
-
-for name, numbers in json.loads(calls).items():
-    setattr(transformers.Trainer, name, disturbed(name, getattr(transformers.Trainer, name), numbers))
-main(argv)
-"""
 STEP = ("training_step", 14)  # the 7th step's second batch
-
-
-def run_into(number: int, calls: dict[str, list[int]], *command) -> CompletedProcess:
-    """Run a command up to a signal before some calls of Trainer's methods; they count from 1."""
-    return run_program(DISASTER, int(number), json.dumps(calls), *command)
 
 
 @pytest.fixture
@@ -127,7 +94,7 @@ def whole(tmp_path_factory) -> Path:
 @pytest.mark.slow
 def test_a_run_that_is_killed_while_it_saves_goes_on_to_the_same_end(succeed, whole, tmp_path):
     words = ["train-classifier", *CLASSIFIER, "--output_dir", tmp_path / "run", *AUTO]
-    killed = run_into(signal.SIGKILL, {"_save_optimizer_and_scheduler": [4]}, *words)
+    killed = run_program(DISASTER, int(signal.SIGKILL), "_save_optimizer_and_scheduler", '{"0": 4}', *words)
     assert killed.returncode == -signal.SIGKILL and checkpoints(tmp_path / "run")[-1] == "checkpoint-8"
     succeed(*words)
     assert read_json(tmp_path / "run" / "run.json")["resumed_from"] == "checkpoint-6"
@@ -162,7 +129,7 @@ def test_a_run_that_is_stopped_says_how_it_goes_on(run, succeed, before, whole, 
 def test_processes_that_load_data_may_get_the_signal_too(tmp_path):
     """As those of a Slurm job do."""
     words = ["train-classifier", *CLASSIFIER, "--dataloader_num_workers", "1", "--output_dir", tmp_path / "run"]
-    result = run_into(signal.SIGTERM, {"training_step": [14]}, *words)
+    result = run_program(DISASTER, int(signal.SIGTERM), "training_step", '{"0": 14}', *words)
     assert result.returncode == 143 and result.stderr.rstrip().endswith("/_stopped-checkpoint-7")
 
 
