@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from datasets import Dataset
-from transformers import Seq2SeqTrainingArguments, default_data_collator, set_seed
+from transformers import Seq2SeqTrainingArguments, default_data_collator
 from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
@@ -24,7 +24,7 @@ from hf_vanilla_transformer.hub.record import save_record
 from hf_vanilla_transformer.inference.precision import training_precision
 from hf_vanilla_transformer.settings.groups import JsonMapping, ModelArguments, check_at_least
 from hf_vanilla_transformer.training.losses import LabelSmoothingLoss
-from hf_vanilla_transformer.training.run import Run, print_model
+from hf_vanilla_transformer.training.run import Run
 from hf_vanilla_transformer.training.trainer import TokenBudgetTrainer
 
 
@@ -71,7 +71,7 @@ def copy_accuracy(model: VanillaTransformerForConditionalGeneration, sequences: 
     model.eval()
     right = 0
     for batch in torch.as_tensor(sequences, device=model.device).split(batch_size):
-        copies = model.generate(batch, max_new_tokens=batch.shape[1], do_sample=False)
+        copies = model.generate(batch, max_length=1 + batch.shape[1], do_sample=False)
         right += (copies[:, 1:] == batch).all(dim=1).sum().item()
     return right / len(sequences)
 
@@ -87,13 +87,11 @@ def main(argv: list[str] | None = None) -> None:
 
 def train(run: Run, arguments: CopyArguments, settings: dict[str, Any]) -> None:
     training_arguments, folder = run.training, run.folder
-    set_seed(training_arguments.seed)
     special = {"pad_token_id": PAD, "bos_token_id": START, "decoder_start_token_id": START, "eos_token_id": None}
     fields = {"vocab_size": SYMBOLS, **special, **arguments.config}
     with user_errors():
         config = VanillaTransformerConfig.from_preset(arguments.preset, **fields)
-    model = VanillaTransformerForConditionalGeneration(config)
-    print_model(model)
+    model = run.make_model(VanillaTransformerForConditionalGeneration, config)
     train_seed, test_seed = np.random.SeedSequence(training_arguments.seed).spawn(2)
     train = random_sequences(arguments.train_sequences, arguments.sequence_length, train_seed)
     test = random_sequences(arguments.test_sequences, arguments.sequence_length, test_seed)

@@ -32,6 +32,7 @@ from .metrics import (
     TRANSLATION_METRICS,
     bootstrapped_bleu,
     calibration_report,
+    classification_report,
     in_context,
     markdown_table,
     predict_labels,
@@ -179,7 +180,7 @@ def evaluate_classifier(
     if arguments.robustness:
 
         def measure_texts(rows: Dataset) -> dict[str, Any]:
-            return measure(rows, classify.probabilities(rows["text"][:]), problem_type)[0]
+            return classification_report(classify.probabilities(rows["text"][:]), np.array(rows["label"][:]))
 
         robustness = robustness_report(split, arguments.robustness, measure_texts, report)
         report["robustness"] = robustness

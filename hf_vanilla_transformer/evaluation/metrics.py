@@ -122,11 +122,7 @@ def in_context(report: dict[str, Any], metric: str) -> str:
 def label_scores(
     labels: np.ndarray, predicted: np.ndarray, names: Sequence[str] | None = None
 ) -> list[dict[str, Any]]:
-    """Return each label's name, precision, recall, F1 and number of rows.
-
-    Args:
-        labels, predicted: (rows, labels), bool.
-    """
+    """Return the name, precision, recall, F1 and number of rows of each of (rows, labels), bool."""
     scores = precision_recall_fscore_support(labels, predicted, average=None, zero_division=0.0)
     precision, recall, f1, rows = (numbers.tolist() for numbers in scores)
     label = list(map(str, range(len(rows)))) if names is None else names

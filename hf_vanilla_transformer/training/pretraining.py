@@ -17,7 +17,7 @@ from ..settings.reading import read_settings
 from ..tasks import DENOISING
 from .denoising import SpanInfilling
 from .report import describe_data
-from .run import Run, generation_config, make_config, print_once, sorted_by_length
+from .run import Run, make_config, print_once, sorted_by_length
 from .trainer import TokenBudgetTrainer, data_seed
 
 
@@ -69,7 +69,6 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
         model = run.make_model(VanillaTransformerForConditionalGeneration, config)
         if arguments.dry_run:
             return run
-        model.generation_config = generation_config(config)
         trainer = TokenBudgetTrainer(
             max_tokens=text_arguments.max_tokens,
             model=model,

@@ -18,7 +18,6 @@ from datasets import Dataset
 from filelock import FileLock, Timeout
 from transformers import (
     GenerationConfig,
-    PreTrainedModel,
     PreTrainedTokenizerBase,
     PrinterCallback,
     TrainingArguments,
@@ -73,18 +72,6 @@ def sorted_by_length(rows: Dataset) -> Dataset:
     return rows.select(np.argsort(column_array(rows, "length"), kind="stable"))
 
 
-def generation_config(
-    config: VanillaTransformerConfig, num_beams: int = 1, length_penalty: float = 1.0
-) -> GenerationConfig:
-    """Return how a model of this configuration generates by default: with a cache, up to its last position."""
-    generation = GenerationConfig.from_model_config(config)
-    generation.use_cache = True  # Trainer switches it off in the configuration of the model that it trains
-    generation.max_length = config.max_target_positions
-    if num_beams > 1:
-        generation.num_beams, generation.length_penalty = num_beams, length_penalty
-    return generation
-
-
 def make_config(
     arguments: ModelArguments, tokenizer: PreTrainedTokenizerBase, preset: str | None = None, **fields: Any
 ) -> VanillaTransformerConfig:
@@ -120,20 +107,6 @@ def make_config(
     if positions < max_length:
         raise DataError(f"--max_length: {max_length}, but the model has {positions} positions")
     return config
-
-
-def print_model(model: PreTrainedModel) -> None:
-    """Print the sizes of a model; where encoder and decoder differ, those of both."""
-    config: Any = model.config
-    sizes = {
-        "d_model": (config.d_model,),
-        "layers": (config.encoder_layers, config.decoder_layers),
-        "heads": (config.encoder_attention_heads, config.decoder_attention_heads),
-        "feed-forward": (config.encoder_ffn_dim, config.decoder_ffn_dim),
-        "vocabulary": (config.vocab_size, config.target_vocab_size),
-    }
-    words = [f"{name} {' and '.join(f'{size:,}' for size in dict.fromkeys(both))}" for name, both in sizes.items()]
-    print_once(f"model: {', '.join(words)}; {model.num_parameters():,} parameters")
 
 
 @contextlib.contextmanager
@@ -241,7 +214,7 @@ class Run:
     def make_model(self, model_class: type[Model], config: VanillaTransformerConfig, **options: Any) -> Model:
         """Seed all random numbers, then make a new model, or load the one to train further; in float32.
 
-        `options` are further arguments of `from_pretrained`.
+        It generates with a cache, up to its last position. `options` are further arguments of `from_pretrained`.
         """
         set_seed(self.training.seed)
         attention = {"attn_implementation": self.arguments.attn_implementation}
@@ -252,7 +225,19 @@ class Run:
                 model = model_class._from_config(config, **attention)
         # Trainer expects in a checkpoint what `save_pretrained` does not leave out, and warns of the rest.
         model._keys_to_ignore_on_save = {*model.all_tied_weights_keys}
-        print_model(model)
+        if model.can_generate():
+            model.generation_config = GenerationConfig.from_model_config(config)
+            # Trainer switches the cache off in the configuration of the model that it trains.
+            model.generation_config.update(use_cache=True, max_length=config.max_target_positions)
+        of_both = {  # encoder and decoder; one size where they do not differ
+            "d_model": (config.d_model,),
+            "layers": (config.encoder_layers, config.decoder_layers),
+            "heads": (config.encoder_attention_heads, config.decoder_attention_heads),
+            "feed-forward": (config.encoder_ffn_dim, config.decoder_ffn_dim),
+            "vocabulary": (config.vocab_size, config.target_vocab_size),
+        }
+        sizes = [f"{name} {' and '.join(f'{one:,}' for one in dict.fromkeys(both))}" for name, both in of_both.items()]
+        print_once(f"model: {', '.join(sizes)}; {model.num_parameters():,} parameters")
         return model
 
     def train(self, trainer: ResumableTrainer) -> None:

@@ -34,7 +34,7 @@ from ..tasks import TRANSLATION
 from ..tokenizer import has_capitals, train_tokenizer
 from .checkpoints import CHECKPOINT_PREFIX, average_checkpoints, list_checkpoints
 from .report import describe_data
-from .run import Run, broadcast_from_main, generation_config, make_config, print_once, sorted_by_length
+from .run import Run, broadcast_from_main, make_config, print_once, sorted_by_length
 from .trainer import TokenBudgetTrainer
 
 
@@ -103,7 +103,8 @@ def train(
         model = run.make_model(VanillaTransformerForConditionalGeneration, config)
         if arguments.dry_run:
             return run
-        model.generation_config = generation_config(config, beams, arguments.length_penalty)
+        if beams > 1:
+            model.generation_config.update(num_beams=beams, length_penalty=arguments.length_penalty)
         trainer = trainer_class(
             max_tokens=arguments.max_tokens,
             max_rows=arguments.max_sentences,
