@@ -53,21 +53,13 @@ class TorchEngine(Engine):
         self, input_ids: Rows, batch_size: int, num_beams: int = 1, max_new_tokens: int | None = None, n_best: int = 1
     ) -> list[Rows]:
         translations: list[Rows] = [[]] * len(input_ids)
-        limit = max_new_tokens or self.facts.max_new_tokens
-        # One of both: `max_new_tokens` counts, and makes a warning beside a model's own `max_length`.
-        by_length = self.model.generation_config.max_new_tokens is None
+        # None: `generate` would warn of a model's own `max_new_tokens` beside this length.
+        search = {"max_length": 1 + (max_new_tokens or self.facts.max_new_tokens), "max_new_tokens": None}
+        search |= {"num_beams": num_beams, "num_return_sequences": n_best, "do_sample": False}
         for places, *batch in batches_by_length(input_ids, batch_size, self.facts.pad_token_id):
             ids, mask = self._tensors(*batch)
             with user_errors():  # of a generation configuration
-                written = self.model.generate(
-                    ids,
-                    attention_mask=mask,
-                    num_beams=num_beams,
-                    num_return_sequences=n_best,
-                    do_sample=False,
-                    return_dict_in_generate=False,
-                    **({"max_length": 1 + limit} if by_length else {"max_new_tokens": limit}),
-                )
+                written = self.model.generate(ids, attention_mask=mask, return_dict_in_generate=False, **search)
             rows = list(map(self.until_end, written[:, 1:].tolist()))
             for number, place in enumerate(places):
                 translations[place] = rows[number * n_best : (number + 1) * n_best]
