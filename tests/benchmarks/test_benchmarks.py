@@ -1,13 +1,19 @@
 """Speed and memory: contenders do comparable work, rates follow from the times, the script leaves its measurements."""
 
 import json
+from pathlib import Path
 
 import measures
 import pytest
 import torch
 from baselines import BartClassifier, TorchClassifier, bart_config
+from exports.models import save, tiny_preset
 from measures import CONTENDERS, NAIVE, OURS, OURS_TWICE, compare_classifiers, count_flops, make_batches
-from shared import read_json, tiny_config
+from shared import LINES, read_json, tiny_config
+from test_conversion import checkpoint, convert, read
+from tutorial import MovieClassification
+
+from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 
 
 CPU = torch.device("cpu")
@@ -74,3 +80,40 @@ def test_each_task_leaves_its_measurements(succeed, tmp_path, monkeypatch):
 def test_the_other_programs_have_their_settings(program, succeed):
     """They measure for minutes, or on a GPU: here they are imported."""
     assert "--output_dir" in succeed(f"benchmarks/{program}.py", "--help")
+
+
+def test_the_logits_are_those_of_the_tutorials_own_code():
+    file = "transformer-evolution-classification"
+    tensors, weights = read(file), checkpoint(file)
+    model = MovieClassification(convert(file).config).eval()
+    # One table of positions serves both stacks; the tutorial's have a length each.
+    rows = weights["transformer.decoder.pos_emb.weight"]
+    torch.testing.assert_close(model.transformer.decoder.pos_emb.weight[: len(rows)], rows)
+    weights["transformer.decoder.pos_emb.weight"] = weights["transformer.encoder.pos_emb.weight"]
+    model.load_state_dict(weights)
+    torch.testing.assert_close(model(tensors["input.src"]), tensors["output.logits"])
+
+
+def command(folder: Path, preset: str) -> list:
+    """The command for a translator with random weights that end each translation at another length."""
+    config = tiny_preset(preset)
+    config.tie_word_embeddings = False  # it would repeat its last token
+    model = VanillaTransformerForConditionalGeneration(config)
+    model.lm_head.weight.data *= 4
+    model.lm_head.bias.data[config.eos_token_id] += 2
+    model.lm_head.bias.data[config.pad_token_id] -= 100  # a trained model writes no pads
+    for name in ("train.a", "train.b", "test.a", "test.b"):
+        (folder / name).write_text("\n".join(LINES[:13]) + "\n")
+    data = ["--data", folder, "--source_column", "a", "--target_column", "b"]
+    return ["benchmarks/benchmark_translation.py", "--model", save(model, folder / "model"), *data]
+
+
+@pytest.mark.parametrize("preset", ["pytorch-seq2seq", "base"])
+def test_all_ways_give_the_same_translations(succeed, tmp_path, preset):
+    """Of more sentences than a batch holds."""
+    settings = ["--rounds", "2", "--batch_size", "4", "--max_new_tokens", "8", "--file", tmp_path / "times.json"]
+    assert succeed(*command(tmp_path, preset), *settings).count("tokens/s") == 3
+    report = read_json(tmp_path / "times.json")
+    assert report["sentences"] == 13 and report["tokens"] > 13
+    assert set(report["same_translations"].values()) == {13}
+    assert [len(times) for times in report["seconds"].values()] == [2, 2, 2]
