@@ -155,9 +155,10 @@ def test_what_generation_config_sets(generation, tmp_path):
 @pytest.mark.parametrize("name", ["multi30k-de-en", "multi30k-en-de"])
 def test_translations_of_the_published_models(name, tmp_path):
     folder = str(ROOT / "model_cards" / name)
-    asks = [{"call": "translate", "values": [text, {"beams": beams}]} for beams in (1, 5) for text in TEXTS[name]]
+    texts = {1: TEXTS[name], 5: TEXTS[name][::3]}
+    asks = [{"call": "translate", "values": [text, {"beams": beams}]} for beams in texts for text in texts[beams]]
     (result,) = ask_page([{"folder": folder, "asks": asks}], tmp_path)
-    expected = [*Translator(folder, num_beams=1)(TEXTS[name]), *Translator(folder, num_beams=5)(TEXTS[name])]
+    expected = [written for beams in texts for written in Translator(folder, num_beams=beams)(texts[beams])]
     assert [answer["text"] for answer in result["answers"]] == expected
 
 
