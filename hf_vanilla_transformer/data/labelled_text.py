@@ -82,10 +82,10 @@ def load_labelled_text(
     check_type(name, data, "label", *LABEL_TYPES[kind])
 
     labels = {split: labels_of(rows, kind) for split, rows in data.items()}
-    no_label = {"-1", "-1.0", "nan"}  # as benchmarks write it in their test splits
-    no_label -= {*labels.get("train", no_label)}
+    unset = {"-1", "-1.0", "nan"}  # as benchmarks write it in their test splits
+    known = {label for own in labels.values() if not {*own} <= unset for label in own}
     for split in [*labels]:
-        if split != "train" and any(labels.values()) and {*labels[split]} <= no_label:
+        if split != "train" and known and {*labels[split]} <= unset - known:
             logger.warning(f"{name}: not read: the split {split}, which has no labels")
             del data[split], labels[split]
     names: dict[str, str] = {}

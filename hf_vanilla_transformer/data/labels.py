@@ -69,8 +69,7 @@ def order_labels(source: str, labels: Mapping[str, Sequence[str]], have_order: b
         integers = all(re.fullmatch(r"[+-]?\d+", label) for label in every)
         every.sort(key=int if integers else str)
         are_vectors = all(re.fullmatch(_VECTOR, label, re.IGNORECASE) for label in every)
-        printed = [bool(re.match(_PRINTED, label)) for label in every]
-        are_printed = any(printed) if problem_type == MULTI else all(printed)
+        are_printed = (any if problem_type == MULTI else all)(re.match(_PRINTED, label) for label in every)
         has_several = problem_type == MULTI or any(re.search(r"[\s,|]", label) for label in every)
         if every and has_several and (are_vectors or are_printed):
             raise DataError(

@@ -152,3 +152,15 @@ def test_a_split_without_labels_is_not_read(load, tmp_path, caplog, labels, prob
     loaded = load(tmp_path, problem_type=problem_type)
     assert sum(map(len, loaded.values())) == 20
     assert "not read: the split test, which has no labels" in caplog.text
+
+
+@pytest.mark.parametrize("problem_type", [None, REGRESSION])
+def test_a_split_is_without_labels_beside_any_other_that_has_some(load, problem_type):
+    """But -1 is a label where it stands beside others, or alone."""
+    rows = [
+        Dataset.from_dict({"text": list("abcd"), "label": labels}) for labels in ([1, 2] * 2, [-1] * 4, [-1, 0] * 2)
+    ]
+    options = {"problem_type": problem_type, "cut": False}
+    assert [*load(DatasetDict(validation=rows[0], test=rows[1]), **options)] == ["validation"]
+    assert [*load(DatasetDict(validation=rows[2], test=rows[1]), **options)] == ["validation", "test"]
+    assert problem_type is None or [*load(DatasetDict(test=rows[1]), **options)] == ["test"]
