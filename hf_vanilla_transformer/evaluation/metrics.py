@@ -32,8 +32,6 @@ from transformers import EvalPrediction, PreTrainedTokenizerBase
 
 from ..data.changes import SPACINGS, as_written, change_texts
 from ..errors import DataError
-from ..inference.torch_engine import TorchEngine
-from ..settings.groups import EvaluationArguments
 from ..tasks import ERRORS, METRICS, MULTI, REGRESSION, SINGLE
 from ..tokenizer import split_words
 
@@ -339,19 +337,3 @@ def word_report(
         "bleu_words": metric.corpus_score(list(map(" ".join, words)), [list(map(" ".join, expected))]).score,
         "bleu_words_signature": str(metric.get_signature()),
     }
-
-
-def evaluate_split(engine: TorchEngine, split: Dataset, temperature: Any = None) -> dict[str, Any]:
-    """Measure a classifier on a tokenized split: its mean `loss`, its precision, and what `report_of` returns.
-
-    With a `temperature`, also `uncalibrated`: the `calibration_scores` of the logits times the temperature.
-    """
-    facts, labels = engine.facts, np.array(split["labels"][:])
-    logits = engine.logits(split["input_ids"][:], EvaluationArguments.batch_size)
-    in_torch = torch.from_numpy(labels), torch.from_numpy(logits).double()
-    loss = engine.model.loss_function(*in_torch, config=engine.model.config).item()
-    report = {"loss": loss, "precision": engine.precision}
-    report |= report_of(facts.problem_type, logits, labels, facts.labels)
-    if temperature is not None:
-        report["uncalibrated"] = calibration_scores(logits * np.array(temperature), labels, facts.problem_type)
-    return report

@@ -15,12 +15,20 @@ from ..data.labelled_text import tokenize
 from ..data.labels import label_names
 from ..data.rows import column_array
 from ..errors import DataError
-from ..evaluation.metrics import compute_metrics, evaluate_split, in_context, markdown_table, robustness_report
+from ..evaluation.metrics import (
+    calibration_scores,
+    classification_report,
+    compute_metrics,
+    in_context,
+    markdown_table,
+    report_of,
+    robustness_report,
+)
 from ..hub.record import data_record
 from ..inference.folder import load_config
 from ..inference.torch_engine import TorchEngine
 from ..modeling_vanilla_transformer import VanillaTransformerForSequenceClassification
-from ..settings.groups import ClassifierArguments, DataArguments, check_robustness
+from ..settings.groups import ClassifierArguments, DataArguments, EvaluationArguments, check_robustness
 from ..settings.reading import read_settings
 from ..tasks import CLASSIFICATION, ERRORS, REGRESSION, SINGLE, headline_of
 from ..tokenizer import join_spaced_characters
@@ -100,7 +108,6 @@ def train(
         print_once(*describe_data(data, {"text": tokenizer}))
         with training.main_process_first(desc="tokens"):
             tokenized = tokenize(data, tokenizer)
-            # A collator that changes the texts needs them.
             train_rows = tokenized["train"]
             if arguments.augment:  # the collator changes the texts
                 train_rows = tokenize(data["train"], tokenizer, keep_texts=True)
@@ -165,22 +172,28 @@ def train(
 def measure(
     run: Run, data: DatasetDict, tokenized: DatasetDict, changes: Sequence[str], baseline: bool
 ) -> dict[str, Any]:
-    """Measure the saved classifier on each split; on test also with changed texts, and beside the linear model."""
-    engine = TorchEngine.load(run.folder)
-    temperature = run.metrics.get("calibration", {}).get("temperature")
-    metrics = {
-        split: evaluate_split(engine, rows, temperature if split == "test" else None)
-        for split, rows in tokenized.items()
-    }
+    """Measure the saved classifier on each split; test also before calibration, changed, beside the linear model."""
+    engine, metrics = TorchEngine.load(run.folder), {}
+    kind, names, config = engine.facts.problem_type, engine.facts.labels, engine.model.config
+
+    def logits_of(rows: Dataset) -> np.ndarray:
+        return engine.logits(rows["input_ids"][:], EvaluationArguments.batch_size)
+
+    def measure_texts(rows: Dataset) -> dict[str, Any]:
+        return classification_report(logits_of(tokenize(rows, run.tokenizer)), np.array(rows["label"][:]))
+
+    for split in ("train", "validation", "test"):
+        logits, labels = logits_of(tokenized[split]), np.array(tokenized[split]["labels"][:])
+        in_torch = torch.from_numpy(labels), torch.from_numpy(logits).double()
+        loss = engine.model.loss_function(*in_torch, config=config).item()
+        metrics[split] = {"loss": loss, "precision": engine.precision, **report_of(kind, logits, labels, names)}
+    test = metrics["test"]
+    if (temperature := run.metrics.get("calibration", {}).get("temperature")) is not None:
+        test["uncalibrated"] = calibration_scores(logits * np.array(temperature), labels, kind)
     if changes:
-
-        def measure_texts(rows: Dataset) -> dict[str, Any]:
-            return evaluate_split(engine, tokenize(rows, run.tokenizer))
-
-        metrics["test"]["robustness"] = robustness_report(data["test"], changes, measure_texts, metrics["test"])
+        test["robustness"] = robustness_report(data["test"], changes, measure_texts, test)
     if baseline:
-        outputs = engine.logits(tokenized["test"]["input_ids"][:], run.training.per_device_eval_batch_size)
-        metrics["test"]["baseline"] = measure_baseline(data, tokenized, outputs, engine.facts.problem_type)
+        test["baseline"] = measure_baseline(data, tokenized, logits, kind)
     return metrics
 
 
