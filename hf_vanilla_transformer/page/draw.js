@@ -345,8 +345,10 @@ export function plot({ label, x, y, height = 150, xStart = 0, xEnd, ...options }
       write(pen, number(value), left - 5, down(value), { align: "right" });
     }
     write(pen, y, 0, 8);
-    write(pen, `${x} ${xStart + length}`, wide - right, height - 7, { align: "right" });
-    for (const i of [0, Math.floor(length / 2)]) write(pen, String(xStart + i), across(i), height - 7, { align: "center" });
+    const end = `${x} ${xStart + length}`;
+    write(pen, end, wide - right, height - 7, { align: "right" });
+    const room = wide - right - pen.measureText(end).width - 20;
+    for (const i of [0, Math.floor(length / 2)]) if (across(i) < room) write(pen, String(xStart + i), across(i), height - 7, { align: "center" });
     if (mark !== undefined) line([[across(mark), top], [across(mark), height - bottom]], "ink", 1, [3, 3]);
     for (const { data, tone = "accent", dashed } of curves)
       line(Array.from(data, (value, i) => [across(i), down(value)]), tone, 1.8, dashed ? [5, 4] : []);

@@ -24,7 +24,7 @@ function miniature(view, head, size = 44) {
 export const code = ["source", "query", "key", "value", "scores", "mask", "softmax"];
 
 export function render(root, context) {
-  const { w, state, go } = context;
+  const { w, state, go, run } = context;
   const all = places(context);
   state.layer ??= 0;
   state.head ??= 0;
@@ -74,6 +74,6 @@ export function render(root, context) {
       }),
     );
   }
-  root.append(small, note(w("attentions.choose")), large, maskLegend(w, ["causal"]));
+  root.append(small, note(w("attentions.choose")), large, ...(run.pieces ? [maskLegend(w, ["causal"])] : []));
   showLarge();
 }

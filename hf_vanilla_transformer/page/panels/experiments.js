@@ -1,6 +1,6 @@
 /* Switch off a part, or swap two words: the answer, and how many of twenty kept sentences keep theirs. */
 
-import { button, chips, choice, controls, figure, make, note, numbered, percent } from "../draw.js";
+import { button, chips, choice, controls, figure, heading, make, note, numbered, percent } from "../draw.js";
 import { KINDS, places } from "../trace.js";
 
 const stackOf = (kind) => (kind === "encoder" ? "encoder" : "decoder");
@@ -66,6 +66,7 @@ export function render(root, context) {
       make("table", {}, make("tbody", {}, row("experiments.before", run), row("experiments.after", answer))),
       make("p", { className: "sum", text: w(isSame ? "experiments.same" : "experiments.other") }),
       ...(share ? [make("p", { text: share })] : []),
+      ...(changed.length ? [heading(w("experiments.changed"))] : []),
       ...changed.map(([before, after]) => note(`${before} → ${after || "∅"}`)),
     );
   };

@@ -355,6 +355,7 @@ export const experiments = {
   same: "The answer stays the same.",
   other: "The answer changes.",
   share: "{same} of {done} sentences ({share}) keep their answer.",
+  changed: "Answers that change: as it is → changed",
   kept: "The twenty sentences come with this page; they are no test set.",
   chapter: "Leaving things out, one at a time",
 };

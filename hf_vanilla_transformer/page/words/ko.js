@@ -325,7 +325,7 @@ export const classifier = {
   now: "지금: {label} {before}",
   after: "“{word}” 없이: {label} {before} → {after}",
   each: "모든 단어를 하나씩 빼 보기",
-  changes: "그 단어를 뺐을 때 {label}이(가) 바뀐 정도(확률은 %포인트). 파란색은 높아진 것, 주황색은 낮아진 것입니다.",
+  changes: "그 단어를 뺐을 때 {label}이(가) 바뀐 정도(확률은 퍼센트포인트). 파란색은 높아진 것, 주황색은 낮아진 것입니다.",
   chapter: "인코더-디코더가 분류하는 법",
 };
 export const experiments = {
@@ -355,6 +355,7 @@ export const experiments = {
   same: "답이 그대로입니다.",
   other: "답이 바뀌었습니다.",
   share: "{done}문장 가운데 {same}문장({share})의 답이 그대로입니다.",
+  changed: "바뀐 답: 원래 → 바꾼 뒤",
   kept: "20문장은 이 페이지의 예문이며, 평가 데이터가 아닙니다.",
   chapter: "하나씩 빼 보기",
 };
