@@ -7,11 +7,13 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from .tasks import FORMATS
+
 
 # The extra that installs a package.
 EXTRAS = dict.fromkeys(("accelerate", "datasets", "matplotlib", "sacrebleu", "sklearn"), "train")
-EXTRAS |= dict.fromkeys(("onnx", "onnx_ir", "onnxruntime", "onnxscript"), "onnx")
-EXTRAS |= {"ctranslate2": "ctranslate2", "sentencepiece": "sentencepiece"}
+EXTRAS |= {package: form.name for form in FORMATS.values() for package in form.packages}
+EXTRAS |= {"onnx_ir": "onnx", "onnxscript": "onnx", "sentencepiece": "sentencepiece"}
 
 
 class DataError(ValueError):

@@ -55,7 +55,7 @@ class Format:
     tasks: tuple[str, ...]  # those whose models run here
     writer: str
     engine: str
-    # Packages besides torch and transformers whose versions the record has.
+    # Packages besides torch and transformers, of the extra with the format's name. The record has their versions.
     packages: tuple[str, ...] = ()
     # What is sent to the Hub besides card, record and tokenizers.
     files: tuple[str, ...] = ("config.json", "generation_config.json", "model.safetensors")

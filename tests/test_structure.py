@@ -15,7 +15,7 @@ HUB_FILES = ["configuration_vanilla_transformer", "modeling_vanilla_transformer"
 ALLOWED = {
     "__init__": [*HUB_FILES, "conversion", "registration", "inference", "training", "evaluation", "exports"],
     "__main__": ["__version__", "commands", "tasks"],
-    "errors": [],
+    "errors": ["tasks"],
     "tasks": [],
     "registration": HUB_FILES,
     "configuration_vanilla_transformer": ["modeling_vanilla_transformer"],
