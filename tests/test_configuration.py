@@ -9,18 +9,10 @@ from hf_vanilla_transformer.configuration_vanilla_transformer import PRESETS
 
 # Wrong values of single fields: each check once.
 WRONG = {
-    "vocab_size": [0, None],
-    "decoder_vocab_size": [-1],
-    "d_model": ["256", True],
-    "encoder_layers": [0],
-    "decoder_layers": [-3],
-    "encoder_attention_heads": [0, 3],
-    "decoder_attention_heads": [0, 5],
-    "head_dim": [0],
-    "encoder_ffn_dim": [0],
-    "decoder_ffn_dim": [1.5],
-    "max_position_embeddings": [0],
-    "decoder_max_position_embeddings": [0],
+    **dict.fromkeys(["head_dim", "max_position_embeddings", "decoder_max_position_embeddings"], [0]),
+    **dict.fromkeys(["encoder_layers", "decoder_layers", "encoder_ffn_dim", "decoder_ffn_dim"], [0, 1.5]),
+    **dict.fromkeys(["encoder_attention_heads", "decoder_attention_heads"], [0, 3]),
+    **{"vocab_size": [0, None], "decoder_vocab_size": [-1], "d_model": ["256", True]},
     "activation_function": ["gleu"],
     "dropout": [1.1],
     "attention_dropout": [-0.1],

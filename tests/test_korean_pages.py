@@ -52,16 +52,6 @@ def test_a_translation_has_the_same_code_tables_sections_and_links(page, part):
     assert (english or part is tables) and english == korean  # not every guide has a table
 
 
-def test_each_name_leads_to_the_chapter_that_explains_it():
-    pages = [ROOT / "docs" / "tutorials.md", *TUTORIALS]
-    text = "".join(page.read_text(encoding="utf-8") for page in pages)
-    tables_of_names = re.findall(r"^\| theirs \| ours \| chapter \|.*\n\|[-|]+\n((?:\|.*\n)+)", text, re.MULTILINE)
-    assert len(tables_of_names) == len(pages)
-    for row in "".join(tables_of_names).splitlines():
-        chapters = re.findall(r"\[(\d)\]\((?:\.\./)?walkthrough/en/(0\d_\w+)\.ipynb\)", row.split("|")[3])
-        assert chapters and all(stem.startswith(f"0{number}_") for number, stem in chapters), row
-
-
 def test_a_tutorials_checkpoint_and_vocabulary_come_over(succeed, tmp_path, monkeypatch):
     """The commands and the program of docs/tutorials/transformer-evolution.md, and the way back."""
     monkeypatch.chdir(tmp_path)

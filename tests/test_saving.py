@@ -20,7 +20,6 @@ from hf_vanilla_transformer import (
     VanillaTransformerConfig,
     VanillaTransformerEncoderModel,
     VanillaTransformerForConditionalGeneration,
-    VanillaTransformerForSequenceClassification,
     VanillaTransformerModel,
     registration,
 )
@@ -69,19 +68,6 @@ def test_an_encoders_vocabulary_can_grow(tmp_path):
     assert encoder.resize_token_embeddings(33).num_embeddings == encoder.config.vocab_size == 33
     encoder.set_input_embeddings(torch.nn.Embedding(3, encoder.config.d_model))
     assert encoder(input_ids=torch.tensor([[2]])).last_hidden_state.shape == (1, 1, 16)
-
-
-def test_pretraining_goes_on_as_a_classifier(tmp_path):
-    """Only missing tensors are drawn: here the head's, and one of a layer."""
-    pretrained = VanillaTransformerForConditionalGeneration(tiny_config())
-    state, missing = pretrained.state_dict(), "model.encoder.layers.0.self_attn.q_proj.weight"
-    del state[missing]
-    pretrained.save_pretrained(tmp_path, state_dict=dict(state))
-    classifier, info = VanillaTransformerForSequenceClassification.from_pretrained(tmp_path, output_loading_info=True)
-    assert set(info["missing_keys"]) == {"classifier.weight", missing}
-    assert not info["unexpected_keys"]  # another class's head is expected
-    for name in state.keys() & classifier.state_dict().keys():
-        assert torch.equal(classifier.state_dict()[name], state[name]), name
 
 
 def test_each_module_can_be_offloaded_by_itself(config, tmp_path):

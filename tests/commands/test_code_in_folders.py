@@ -4,7 +4,6 @@ transformers asks by `input()`, which would read the texts: a first text of `y` 
 from folders (tests/test_structure.py); these are its doors.
 """
 
-import contextlib
 import json
 import re
 import shutil
@@ -71,32 +70,6 @@ def planted(plant, monkeypatch):
         (folder / f"{name}.json").write_text(code)
     monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("asked"))
     return folder
-
-
-def has(value, name: str) -> bool:
-    try:
-        return hasattr(value, name)
-    except ImportError:  # a class whose library is not installed
-        return False
-
-
-@pytest.mark.slow
-def test_no_class_of_transformers_that_a_folder_may_name_as_its_tokenizer_runs_code(planted):
-    # Models and configurations have one base class each, and their imports take half a minute: one of each is below.
-    files = transformers._class_to_module.items()
-    models = (name for name, file in files if ".modeling_" in file or ".configuration_" in file)
-    names = {*dir(transformers)} - {name for name in models if not name.startswith("Auto")}
-    for name in (name for name in names if "." not in name):  # the others are modules
-        named = getattr(transformers, name) if has(transformers, name) else None
-        if not has(named, "from_pretrained"):
-            continue
-        (planted / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": name}))
-        if issubclass(named, transformers.PreTrainedTokenizerBase):
-            with contextlib.suppress(Exception):  # of a tokenizer for other files than these
-                load_tokenizer(str(planted))
-        else:
-            with pytest.raises(DataError, match=f"{name} is no tokenizer"):
-                load_tokenizer(str(planted))
 
 
 @pytest.mark.parametrize(

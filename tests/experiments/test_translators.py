@@ -1,7 +1,6 @@
 """The programs of the translators' chain: each does once what its docstring says."""
 
 import gzip
-import math
 
 import clean_captions
 import more_pairs
@@ -9,17 +8,13 @@ import one_core
 import pytest
 import torch
 import widen
-from datasets import Dataset
-from minimum_risk import add_candidates, with_minimum_risk
 from shared import tiny_config
 from torch import nn
-from transformers import DataCollatorForSeq2Seq, Seq2SeqTrainingArguments
 
 from hf_vanilla_transformer import Translator, VanillaTransformerForConditionalGeneration, export
 from hf_vanilla_transformer.hub.record import read_file
 from hf_vanilla_transformer.inference.folder import load_tokenizer
 from hf_vanilla_transformer.tokenizer import train_tokenizer
-from hf_vanilla_transformer.training.trainer import TokenBudgetTrainer
 
 
 @pytest.fixture(scope="module")
@@ -38,36 +33,6 @@ def started(tmp_path_factory):
         (folder / "model" / file).write_text("{}")
     (folder / "model" / "recipe.yaml").write_text("seed: 1\n")
     return folder
-
-
-def test_minimum_risk_is_the_expected_error_and_the_cross_entropy(tmp_path):
-    """Shen et al. 2016; each translation scored by itself, without padding."""
-    references = ["Zwei Hunde spielen im Schnee .", "Ein Kind lacht ."]
-    candidates = [["Hunde im Schnee .", "Zwei Hunde spielen ."], ["Ein Hund lacht .", "Kind ."]]
-    (tmp_path / "candidates").write_text("".join("\t".join(texts) + "\n" for texts in candidates))
-    tokenizer = train_tokenizer([*references, *sum(candidates, [])], vocab_size=60, add_eos=True, max_length=40)
-    ids = tokenizer(references)["input_ids"]
-    rows = Dataset.from_dict({"input_ids": [row[::-1] for row in ids], "labels": ids, "length": list(map(len, ids))})
-    rows = add_candidates(rows, tmp_path / "candidates", tokenizer)
-    model = VanillaTransformerForConditionalGeneration(tiny_config(vocab_size=60, max_position_embeddings=40)).eval()
-    collate = DataCollatorForSeq2Seq(tokenizer, model=model)
-    settings = Seq2SeqTrainingArguments(tmp_path, label_smoothing_factor=0.1, use_cpu=True, report_to="none")
-    trainer_class = with_minimum_risk(TokenBudgetTrainer, 0.7)
-    trainer = trainer_class(max_tokens=40, model=model, args=settings, data_collator=collate)
-    features = list(rows.remove_columns("length"))
-    batch = trainer.data_collator(features)
-    number = (batch["labels"] != -100).sum()
-    loss = trainer.compute_loss(model, batch, num_items_in_batch=number)
-
-    risks = []
-    for row in features:
-        ids = torch.tensor([row["input_ids"]])
-        scores = [-model(ids, labels=torch.tensor([one])).loss.item() for one in row["candidates"]]
-        weights = [math.exp(8 * score) for score in scores]
-        risks.append(sum(map(float.__mul__, weights, row["errors"])) / sum(weights))
-    plain = collate([{name: row[name] for name in ("input_ids", "labels")} for row in features])
-    cross_entropy = TokenBudgetTrainer.compute_loss(trainer, model, dict(plain), num_items_in_batch=number)
-    torch.testing.assert_close(loss, 0.3 * cross_entropy + 0.7 * torch.tensor(sum(risks) / 2))
 
 
 def test_the_loss_by_rows_and_its_gradients_are_those_of_all_logits():
