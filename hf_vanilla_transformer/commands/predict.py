@@ -33,7 +33,7 @@ class PredictArguments(LinesArguments):
     threshold: float | None = HfArg(
         default=None, help="The probability that a label needs, at least; of several labels, by default above 1/2."
     )
-    top_k: int = HfArg(default=0, help="So many labels of each text, the most probable first; by default its answer.")
+    top_k: int | None = HfArg(default=None, help="So many labels of each text, the most probable first.")
 
     def __post_init__(self):
         super().__post_init__()
@@ -52,7 +52,7 @@ def main(argv: list[str] | None = None) -> None:
 
 def columns_of(classify: Classifier, arguments: PredictArguments, row: np.ndarray) -> dict[str, Answer]:
     """Return the columns, by name, of the answer to a text with these probabilities, (labels,)."""
-    answer = classify.answer(row, arguments.top_k)
+    answer = classify.answer(row, arguments.top_k or 0)
     if classify.problem_type == REGRESSION:
         return {"predicted": round(float(row[0]), 4)}
     if classify.problem_type == MULTI and not arguments.top_k:
