@@ -35,9 +35,9 @@ def test_an_accelerator_computes_in_bfloat16_if_it_has_it(supported, speedup, mo
 def test_a_model_for_inference_says_what_auto_chose(speedup, caplog, tiny_models):
     folder = str(tiny_models["classification"])
     assert [load_engine(folder, name).precision for name in ("float32", "bfloat16")] == ["float32", "bfloat16"]
-    assert not caplog.messages
+    assert "Computing in" not in caplog.text
     chosen = "bfloat16" if speedup > 1 else "float32"
-    assert load_engine(folder, "auto").precision == chosen and caplog.messages == [f"Computing in {chosen}"]
+    assert load_engine(folder, "auto").precision == chosen and f"Computing in {chosen}" in caplog.messages
 
 
 @pytest.mark.parametrize("speedup", [4.0], indirect=True)
