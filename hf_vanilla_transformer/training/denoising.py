@@ -8,10 +8,9 @@ whole text.
 from collections.abc import Sequence
 from typing import Any
 
-import datasets
 import numpy as np
 import torch
-from datasets import Dataset, Features, Value
+from datasets import Dataset
 from transformers import DataCollatorForSeq2Seq, PreTrainedConfig, PreTrainedTokenizerBase
 
 from ..errors import DataError
@@ -77,17 +76,9 @@ class SpanInfilling(EpochCollator):
 
     def corrupted(self, rows: Dataset) -> Dataset:
         """Corrupt rows of `input_ids` and `row` as in epoch 0, for a validation loss that can be compared."""
-
-        def corrupt(row: dict[str, Any]) -> dict[str, np.ndarray]:
-            inputs, labels = self.corrupt(row["input_ids"], row["row"], epoch=0)
-            return {"input_ids": inputs, "labels": labels}
-
-        return rows.map(
-            corrupt,
-            remove_columns=rows.column_names,
-            features=Features({name: datasets.List(Value("int32")) for name in ("input_ids", "labels")}),
-            desc="Corrupting",
-        )
+        pairs = [self.corrupt(row["input_ids"], row["row"], epoch=0) for row in rows]
+        inputs, labels = zip(*pairs, strict=True)
+        return Dataset.from_dict({"input_ids": inputs, "labels": labels})
 
     def corrupt(self, ids: Sequence[int], row: int, epoch: int) -> tuple[np.ndarray, np.ndarray]:
         """The encoder's input and the labels, int64, of the text with this number, `row`, in an epoch, from 0."""
