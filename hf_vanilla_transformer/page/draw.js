@@ -110,13 +110,12 @@ function follow(element, contentAt) {
   element.addEventListener("pointerleave", ({ pointerType }) => pointerType === "touch" || hideHint());
 }
 
-/** Give an element a hint; `content` is {title, lines, code} or a function that makes it. */
+/** Give an element a hint, {title, lines, code}. */
 export function hint(element, content) {
-  const get = () => (typeof content === "function" ? content() : content);
-  follow(element, get);
+  follow(element, () => content);
   element.addEventListener("focus", () => {
     const { left, bottom } = element.getBoundingClientRect();
-    if (element.matches(":focus-visible")) showHint(get(), left, bottom - 14);
+    if (element.matches(":focus-visible")) showHint(content, left, bottom - 14);
   });
   element.addEventListener("blur", hideHint);
   return element;
@@ -125,9 +124,9 @@ export function hint(element, content) {
 /* Tables of numbers: a heat map with labels, of which a stripe is one row. */
 
 /** A token beside a table: without the mark of its space, and not too long. */
-function short(token, most = 18) {
+function short(token) {
   const text = shown(token).replace(/^▁(?=.)/, "");
-  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+  return text.length > 18 ? `${text.slice(0, 17)}…` : text;
 }
 
 function penOf(canvas, wide, high) {
@@ -435,7 +434,7 @@ export function chips(tokens, { pick, chosen, weights, hintOf, label = "" } = {}
     chip.classList.add("chip");
     chip.classList.toggle("chosen", isChosen);
     if (weights) paint(chip, weights[place]);
-    return hintOf ? hint(chip, () => hintOf(place)) : chip;
+    return hintOf ? hint(chip, hintOf(place)) : chip;
   });
   return make("div", { className: "chips", role: "group", "aria-label": label }, ...items);
 }

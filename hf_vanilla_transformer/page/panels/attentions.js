@@ -3,20 +3,15 @@
 import { button, colour, colourOf, figure, make, maskLegend, note, numbered } from "../draw.js";
 import { attention, places, weightsGrid } from "../trace.js";
 
-/** A head's weights without labels. */
-function miniature(view, head, size = 44) {
-  const density = 2;
-  const canvas = make("canvas", { width: size * density, height: size * density });
-  const pen = canvas.getContext("2d");
+/** A head's weights without labels, a pixel for each. */
+function miniature(view, head) {
   const [rows, columns] = [view.queries.length, view.keys.length];
-  const [wide, high] = [(size * density) / columns, (size * density) / rows];
-  pen.fillStyle = colour("pale");
-  pen.fillRect(0, 0, canvas.width, canvas.height);
+  const canvas = make("canvas", { width: columns, height: rows });
+  const pen = canvas.getContext("2d");
   for (let row = 0; row < rows; row++)
     for (let column = 0; column < columns; column++) {
-      if (view.hidden(row, column)) continue;
-      pen.fillStyle = colourOf(view.weight(head, row, column), "weights");
-      pen.fillRect(column * wide, row * high, wide + 0.5, high + 0.5);
+      pen.fillStyle = view.hidden(row, column) ? colour("pale") : colourOf(view.weight(head, row, column), "weights");
+      pen.fillRect(column, row, 1, 1);
     }
   return canvas;
 }

@@ -44,7 +44,7 @@ export function drawMap(context, { here, lit = [] } = {}) {
     group.append(
       svg("rect", { class: kind, x, y, width: 160, height, rx: 6 }),
       svg("text", { x: x + 80, y: y + height / 2 + 4.6, text }),
-      svg("circle", { class: "card", cx: x + 160, cy: y, r: 9 }),
+      svg("circle", { cx: x + 160, cy: y, r: 9 }),
       svg("text", { x: x + 160, y: y + 4.3, text: place(panel), "font-size": 11 }),
     );
     if (state) {
