@@ -60,6 +60,8 @@ def test_the_encoder_loads_from_every_checkpoint(model_class, tmp_path):
     assert not (info["missing_keys"] or info["unexpected_keys"] or info["mismatched_keys"])
     expected = model.base_model.encoder(input_ids=IDS).last_hidden_state
     assert torch.equal(encoder(input_ids=IDS).last_hidden_state, expected)
+    for other in AUTO_CLASSES:  # another class's head is expected
+        assert not other.from_pretrained(tmp_path, output_loading_info=True)[1]["unexpected_keys"]
 
 
 def test_an_encoders_vocabulary_can_grow(tmp_path):
