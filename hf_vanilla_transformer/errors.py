@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from .tasks import FORMATS
 
@@ -33,6 +34,13 @@ def missing_extra(error: ImportError) -> str | None:
     if not isinstance(error, ModuleNotFoundError) or package not in EXTRAS:
         return None
     return f"{package} is not installed: pip install 'hf-vanilla-transformer[{EXTRAS[package]}]'"
+
+
+def check_at_least(minimum: int, **values: Any) -> None:
+    """Raise a `DataError` if one of these settings is neither None nor a whole number from `minimum` on."""
+    for name, value in values.items():
+        if value is not None and (not isinstance(value, int) or value < minimum):
+            raise DataError(f"{name}: a whole number, at least {minimum}, not {value!r}")
 
 
 @contextmanager

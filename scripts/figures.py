@@ -26,11 +26,10 @@ from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data import encode
-from hf_vanilla_transformer.errors import DataError
+from hf_vanilla_transformer.errors import DataError, check_at_least
 from hf_vanilla_transformer.hub.curves import plot_training_curves
 from hf_vanilla_transformer.hub.record import METRICS_FILE, read_file
 from hf_vanilla_transformer.inference.folder import load_model, load_tokenizers
-from hf_vanilla_transformer.settings.groups import check_at_least
 from hf_vanilla_transformer.training.losses import smoothed_targets
 from hf_vanilla_transformer.training.trainer import noam_peak
 
@@ -89,7 +88,7 @@ class FigureArguments:
                 raise DataError(f"--figure {self.figure} needs a --{name}")
         if not 0 <= self.smoothing <= 1:
             raise DataError(f"--smoothing: {self.smoothing} is not between 0 and 1")
-        check_at_least(1, self, "steps")
+        check_at_least(1, steps=self.steps)
 
 
 def noam_rates(setting: str, steps: int) -> tuple[str, list[float]]:

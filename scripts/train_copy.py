@@ -19,10 +19,10 @@ from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
-from hf_vanilla_transformer.errors import DataError, user_errors
+from hf_vanilla_transformer.errors import DataError, check_at_least, user_errors
 from hf_vanilla_transformer.hub.record import save_record
 from hf_vanilla_transformer.inference.precision import training_precision
-from hf_vanilla_transformer.settings.groups import JsonMapping, ModelArguments, check_at_least
+from hf_vanilla_transformer.settings.groups import JsonMapping, ModelArguments
 from hf_vanilla_transformer.training.losses import LabelSmoothingLoss
 from hf_vanilla_transformer.training.run import Run
 from hf_vanilla_transformer.training.trainer import TokenBudgetTrainer
@@ -40,7 +40,12 @@ class CopyArguments:
     test_sequences: int = HfArg(default=1_000, help="Number of fresh sequences to copy at the end.")
 
     def __post_init__(self):
-        check_at_least(1, self, "sequence_length", "train_sequences", "test_sequences")
+        check_at_least(
+            1,
+            sequence_length=self.sequence_length,
+            train_sequences=self.train_sequences,
+            test_sequences=self.test_sequences,
+        )
         if self.config.get("vocab_size", SYMBOLS) < SYMBOLS:
             raise DataError(f"--config: vocab_size must be at least {SYMBOLS}, the number of symbols")
 

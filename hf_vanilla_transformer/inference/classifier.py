@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DataError
+from ..errors import DataError, check_at_least
 from ..tasks import MULTI, REGRESSION, SINGLE
-from .loaded import LoadedModel, check_count, check_finite
+from .loaded import LoadedModel, check_finite
 
 
 # As in transformers' pipeline: {"label": str, "score": float}.
@@ -50,7 +50,7 @@ class Classifier(LoadedModel):
             raise DataError(f"threshold: a probability from 0 to 1, not {threshold!r}")
         self.threshold = threshold
         self.max_length = int(min(self.tokenizer.max_length, self.engine.facts.max_positions))
-        check_count("model_max_length of the tokenizer", self.max_length)
+        check_at_least(1, model_max_length=self.max_length)
         self._options |= {"threshold": threshold}
 
     def stream(self, texts: str | Iterable[Any], *, top_k: int | None = 0) -> Iterator[Any]:
@@ -73,7 +73,7 @@ class Classifier(LoadedModel):
 
     def answer(self, row: np.ndarray, top_k: int | None = 0) -> Any:
         """Return what `stream` yields for a text with these probabilities, (labels,)."""
-        check_count("top_k", top_k, minimum=0)
+        check_at_least(0, top_k=top_k)
         if top_k != 0:
             return [self._named(row, place) for place in (-row).argsort(kind="stable")[:top_k]]
         if self.problem_type == SINGLE:

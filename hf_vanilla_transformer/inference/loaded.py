@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DataError
+from ..errors import DataError, check_at_least
 from ..tasks import TASKS
 from .batches import windows
 from .engine import load_engine, read_export
@@ -43,7 +43,7 @@ class LoadedModel:
         dtype: str = "float32",
         num_threads: int | None = None,
     ):
-        check_count("batch_size", batch_size or 0)
+        check_at_least(1, batch_size=batch_size or 0)
         self.batch_size, self.number_cut = batch_size, 0
         self.tokenizer: TextTokenizer
         self._options: dict[str, Any] = {"batch_size": batch_size, "dtype": dtype, "num_threads": num_threads}
@@ -92,12 +92,6 @@ class LoadedModel:
 def is_blank(text: Any) -> bool:
     """Return whether a text has no answer: white space alone, None, or what pandas has for a missing text."""
     return not text.strip() if isinstance(text, str) else text is None or str(text) in ("nan", "<NA>")
-
-
-def check_count(name: str, value: Any, minimum: int = 1) -> None:
-    """Raise a `DataError` if an argument is neither None nor a whole number from `minimum` on."""
-    if value is not None and (not isinstance(value, int) or value < minimum):
-        raise DataError(f"{name}: a whole number, at least {minimum}, not {value!r}")
 
 
 def check_finite(logits: np.ndarray) -> None:

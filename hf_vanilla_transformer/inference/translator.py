@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DataError
+from ..errors import DataError, check_at_least
 from .engine import TARGET_TOKENIZER
-from .loaded import LoadedModel, check_count, check_finite, load_text_tokenizer
+from .loaded import LoadedModel, check_finite, load_text_tokenizer
 from .tokenization import TextTokenizer, TransformersTokenizer
 
 
@@ -50,8 +50,7 @@ class Translator(LoadedModel):
         **options: Any,
     ):
         super().__init__(model, tokenizer, **options)
-        check_count("num_beams", num_beams)
-        check_count("max_new_tokens", max_new_tokens)
+        check_at_least(1, num_beams=num_beams, max_new_tokens=max_new_tokens)
         self.num_beams = num_beams or self.engine.facts.num_beams
         self.max_new_tokens = max_new_tokens
         self.max_length = self.engine.facts.max_positions
@@ -86,7 +85,7 @@ class Translator(LoadedModel):
         Raises:
             DataError: there are fewer beams than translations.
         """
-        check_count("num_return_sequences", num_return_sequences)
+        check_at_least(1, num_return_sequences=num_return_sequences)
         if (number := num_return_sequences or 1) > self.num_beams:
             raise DataError(f"num_return_sequences: {number}, and the search has {self.num_beams} beams (num_beams)")
         for answers in self._answers(texts, partial(self._translate, number=number, return_scores=return_scores)):

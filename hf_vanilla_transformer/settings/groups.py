@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from transformers.hf_argparser import HfArg
 
-from ..errors import DataError
+from ..errors import DataError, check_at_least
 from ..tasks import FORMATS, SINGLE
 
 
@@ -155,7 +155,7 @@ class DataArguments(RobustnessArguments, LabelledTextArguments):
 
     def __post_init__(self):
         super().__post_init__()
-        check_at_least(1, self, "max_length")
+        check_at_least(1, max_length=self.max_length)
 
 
 @dataclass
@@ -176,7 +176,7 @@ class ClassifierArguments(VocabularyArguments):
         super().__post_init__()
         if {"id2label", "label2id", "problem_type"} & set(self.config):
             raise DataError("--config: id2label, label2id and problem_type are the data's")
-        check_at_least(1, self, "early_stopping_patience")
+        check_at_least(1, early_stopping_patience=self.early_stopping_patience)
         if unknown := set(self.augment) - set(AUGMENTATIONS):
             raise DataError(f"--augment: {', '.join(AUGMENTATIONS)}; not {', '.join(sorted(unknown))}")
 
@@ -200,7 +200,7 @@ class TranslatorArguments(ModelArguments):
 
     def __post_init__(self):
         super().__post_init__()
-        check_at_least(1, self, "max_length", "average_last")
+        check_at_least(1, max_length=self.max_length, average_last=self.average_last)
         if self.target_vocab_size is not None and self.vocabularies == "joint":
             raise DataError("--target_vocab_size: needs --vocabularies separate")
         if self.max_sentences is not None and (self.max_tokens is None or self.max_sentences < 1):
@@ -219,7 +219,7 @@ class TextArguments:
     max_tokens: int | None = HfArg(default=None, help="Fill training batches up to this number of tokens.")
 
     def __post_init__(self):
-        check_at_least(2, self, "max_length")
+        check_at_least(2, max_length=self.max_length)
 
 
 @dataclass
@@ -251,11 +251,3 @@ class ExportArguments:
     )
     output_dir: str = HfArg(help="The folder for the export; it must be empty or missing.")
     quantize: Literal["int8"] | None = HfArg(default=None, help="`int8`; by default float32.")
-
-
-def check_at_least(minimum: int, arguments: Any, *names: str) -> None:
-    """Raise a `DataError` if one of these settings is given and is less than `minimum`."""
-    for name in names:
-        value = getattr(arguments, name)
-        if value is not None and value < minimum:
-            raise DataError(f"--{name}: at least {minimum}, not {value}")

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from transformers import HfArgumentParser
 
 from ..data.sources import is_in_memory, name_of
-from ..errors import DataError
-from .groups import DROPOUT_FIELDS, JsonMapping, check_at_least
+from ..errors import DataError, check_at_least
+from .groups import DROPOUT_FIELDS, JsonMapping
 from .recipes import find_recipe, read_file
 
 
@@ -156,7 +156,7 @@ def set_machine(values: Settings) -> None:
 
 def check_training(arguments: "TrainingArguments") -> None:
     """Refuse settings with which transformers would silently measure or train something else."""
-    check_at_least(1, arguments, "gradient_accumulation_steps")
+    check_at_least(1, gradient_accumulation_steps=arguments.gradient_accumulation_steps)
     if not 0 <= arguments.label_smoothing_factor < 1:
         raise DataError(f"--label_smoothing_factor: at least 0 and below 1, not {arguments.label_smoothing_factor:g}")
     if arguments.hub_token:

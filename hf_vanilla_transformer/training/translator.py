@@ -20,7 +20,7 @@ from transformers.trainer_utils import SaveStrategy
 
 from ..data.parallel_text import tokenize_pairs
 from ..data.rows import TextsOfColumns
-from ..errors import DataError
+from ..errors import DataError, check_at_least
 from ..evaluation.evaluate import measure_translator
 from ..evaluation.metrics import TRANSLATION_METRICS, translation_report
 from ..hub.record import data_record
@@ -28,7 +28,7 @@ from ..inference import Translator
 from ..inference.engine import TARGET_TOKENIZER, log_probabilities
 from ..inference.folder import Tokenizers, load_config, load_tokenizers
 from ..modeling_vanilla_transformer import VanillaTransformerForConditionalGeneration
-from ..settings.groups import EvaluationArguments, PairArguments, TranslatorArguments, check_at_least
+from ..settings.groups import EvaluationArguments, PairArguments, TranslatorArguments
 from ..settings.reading import read_settings
 from ..tasks import TRANSLATION
 from ..tokenizer import has_capitals, train_tokenizer
@@ -139,7 +139,7 @@ def train(
 
 def check_settings(arguments: TranslatorArguments, training: Seq2SeqTrainingArguments, beams: int) -> None:
     """Refuse settings that would have no effect, or fail after the training."""
-    check_at_least(1, training, "generation_num_beams")
+    check_at_least(1, generation_num_beams=training.generation_num_beams)
     if beams == 1 and arguments.length_penalty != 1:
         raise DataError("--length_penalty: needs --generation_num_beams above 1")
     number = arguments.average_last

@@ -45,7 +45,7 @@ def test_flags_override_the_recipe_and_the_recipe_the_defaults(tmp_path):
         ("seed: 1\n", ["--learning_rate", "high"], "learning_rate"),
         ("seed: 1\n", ["another.yaml"], "another.yaml"),
         ("eval_strategy: sometimes\n", [], "sometimes"),
-        ("gradient_accumulation_steps: 0\n", [], "--gradient_accumulation_steps"),
+        ("gradient_accumulation_steps: 0\n", [], "gradient_accumulation_steps: a whole number"),
         ("seed: 1\n", ["--dataloader_drop_last", "true"], "--dataloader_drop_last"),
         ("seed: 1\n", ["--push_to_hub", "--hub_token", "hf_x"], "--hub_token"),
     ],

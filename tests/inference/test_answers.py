@@ -150,7 +150,7 @@ def test_settings_of_the_outputs_change_no_answer(classifier, translator):
     with pytest.raises(DataError, match="could not locate a tokenizer"):
         load(model, *tokenizers)(TEXTS)
     tokenizer.model_max_length = -5
-    with pytest.raises(DataError, match="model_max_length of the tokenizer: a whole number, at least 1, not -5"):
+    with pytest.raises(DataError, match="model_max_length: a whole number, at least 1, not -5"):
         Classifier(load_engine(classifier).model, tokenizer)
 
 
