@@ -35,7 +35,7 @@ from ..tokenizer import join_spaced_characters
 from .augmentation import AugmentingCollator
 from .baseline import measure_baseline
 from .calibration import calibrate
-from .losses import weighted_loss
+from .losses import balanced_loss
 from .report import describe_data
 from .run import Run, broadcast_from_main, make_config, print_once
 from .trainer import ResumableTrainer, data_seed
@@ -126,11 +126,7 @@ def train(
             return run
         if arguments.class_weights:
             known = torch.tensor(column_array(tokenized["train"], "labels"))
-            counts = torch.bincount(known, minlength=len(labels))
-            # As scikit-learn's "balanced": each label counts the same in all.
-            weights = torch.where(counts > 0, len(known) / (len(labels) * counts.clamp(min=1)), 0.0)
-            smoothing = training.label_smoothing_factor
-            compute_loss_func = partial(weighted_loss, weights=weights, label_smoothing=smoothing)
+            compute_loss_func = balanced_loss(known, len(labels), training.label_smoothing_factor)
         collator, callbacks = None, list[TrainerCallback]()  # Trainer's own collator pads
         if arguments.early_stopping_patience is not None:
             training.restore_callback_states_from_checkpoint = True  # a resumed run continues the count
