@@ -101,7 +101,14 @@ def open_texts(arguments: LinesArguments, *, repeats_text: bool) -> Texts:
     rows = checked(partial(iterate_rows, file, encoding), file)
     columns, labels = next(rows), recipe.get("label_column", "label")
     wanted = {"text": column, **({"label": labels} if labels in columns else {})}
-    place = find_columns(file, columns, wanted)[0]
+    try:
+        place = find_columns(file, columns, wanted)[0]
+    except DataError:
+        if not Path(arguments.model).is_dir():
+            from ..inference.folder import load_config
+
+            load_config(arguments.model)  # no such model, whose recipe would name the column: that is the fault
+        raise
     to_line = partial(csv_line, "," if form == ".csv" else "\t")
     return Texts(((fields[place], fields) for fields in rows), to_line, columns, mark)
 

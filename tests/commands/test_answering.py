@@ -89,6 +89,7 @@ ROW = '{"text": "%s", "label": 1}\n'
         ("a.jsonl", (ROW % "x" * 300).encode() + b"{", "line 301: not JSON"),
         ("a.jsonl", b"\n \n", "a.jsonl: the file is empty"),
         ("no.txt", None, "no.txt"),
+        ("a.csv", b"id,review\n1,x\n", "user/nowhere: no such folder here"),  # its recipe would name the column
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused_before_a_model_is_loaded(refused, here, name, content, message):
