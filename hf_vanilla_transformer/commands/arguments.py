@@ -57,14 +57,10 @@ SECTIONS = {
 class CommandLine(SettingsParser):
     """The settings as flags; its help begins with the summary of a command's docstring and ends with the rest."""
 
-    def __init__(
-        self,
-        groups: Sequence[type],
-        description: str,
-        usage: str | None = "%(prog)s [RECIPE] [--name value ...]",
-    ):
+    def __init__(self, groups: Sequence[type], description: str):
         summary, _, examples = description.strip().partition("\n\n")
         formatter = functools.partial(argparse.RawDescriptionHelpFormatter, max_help_position=36)
+        usage = "%(prog)s [--name value ...]"
         super().__init__(groups, usage=usage, description=summary, epilog=examples, formatter_class=formatter)
         of_transformers = {setting.name for group in filter(is_training, groups) for setting in fields(group)}
         for action in self._actions[1:]:  # the first is --help
@@ -82,6 +78,7 @@ class CommandLine(SettingsParser):
         shown = self._optionals._group_actions
         shown[1:] = sorted(shown[1:], key=lambda action: action.dest not in self.required)
         if of_transformers:
+            self.usage = "%(prog)s [RECIPE] [--name value ...]"
             too = "Every field of transformers' TrainingArguments is a setting, too, such as --num_train_epochs."
             recipes = [f"  {name:25} {made}" for name, made in recipes_of(self.prog.split()[-1]).items()]
             self.description = "\n".join([summary, too, *(["", "recipes:", *recipes] if recipes else [])])

@@ -18,7 +18,8 @@ from .arguments import CommandLine
 
 
 def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
-    parser = CommandLine([], __doc__, usage=None)  # the first argument is a folder, not a recipe
+    parser = CommandLine([], __doc__)
+    parser.usage = None  # argparse's own
     parser.add_argument("folder", metavar="FOLDER", help="The folder of a run or an export.")
     parser.add_argument("--repo_id", metavar="USER/NAME", required=True, help="The repository; created if missing.")
     parser.add_argument("--private", action="store_true", help="Make a private repository.")
