@@ -8,7 +8,7 @@ import pytest
 import torch
 from baselines import BartClassifier, TorchClassifier, bart_config
 from exports.models import save, tiny_preset
-from measures import CONTENDERS, NAIVE, OURS, OURS_TWICE, compare_classifiers, count_flops, make_batches
+from measures import CONTENDERS, NAIVE, OURS, OURS_TWICE, count_flops, make_batches
 from shared import LINES, read_json, tiny_config
 from test_conversion import checkpoint, convert, read
 from tutorial import MovieClassification
@@ -38,16 +38,6 @@ def test_baselines_are_as_large_and_as_much_work(baseline):
         for model in (ours, theirs)
     )
     assert one == other
-
-
-def test_rates_are_those_of_the_median_turn(monkeypatch):
-    monkeypatch.setattr(measures, "take_turns", lambda ways, *_: {name: [0.5, 4.0, 1.0] for name in ways})
-    settings = {"batch_size": 7, "batches": 1, "rounds": 3, "device": CPU, "train": False, "names": [OURS]}
-    limits = {"float32": 1e9}  # bfloat16 is left out where it is slower
-    (row,) = compare_classifiers(tiny_config(), TEXTS, limits=limits, engines={}, **settings)
-    assert (row["texts_per_second"], row["real_tokens"]) == (7.0, 33 / 63)
-    assert row["share_of_limit"] == row["flops_per_second"] / 1e9 > 0
-    assert measures.matrix_product_rate(torch.float32, CPU) == 2 * 2048**3 / 0.5
 
 
 SIZES = {"d_model": 16, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16, "encoder_layers": 1, "decoder_layers": 1}

@@ -44,9 +44,6 @@ def test_the_evaluation_is_the_runs_own(succeed, trained, tmp_path):
     expected = read_json(trained / "metrics.json")["validation"]
     agree(report, expected)
     assert f"accuracy {expected['accuracy']:.4f}" in out
-    bins = report["bins"]
-    assert sum(one["rows"] for one in bins) == 90
-    assert sum(one["rows"] * one["accuracy"] for one in bins) == pytest.approx(90 * expected["accuracy"])
     predictions = read_tsv(tmp_path / "run" / "predictions.tsv")
     texts = load_labelled_text("sample", validation_fraction=0.15)["validation"]["text"][:]
     assert [row["text"] for row in predictions] == texts
@@ -80,9 +77,8 @@ def test_an_evaluation_with_changed_texts(succeed, trained, tmp_path):
     out = succeed("evaluate", "--model", trained, "--output_dir", tmp_path / "run", *flags)
     report = read_json(tmp_path / "run" / "evaluation.json")
     robustness = report["robustness"]
-    names = [one["change"] for one in robustness["changes"]]
-    assert names == ["as_written", *CHANGES]
     by_name = {one["change"]: one for one in robustness["changes"]}
+    assert [*by_name] == ["as_written", *CHANGES]
     assert by_name["as_written"]["accuracy"] == report["accuracy"] and by_name["as_written"]["changed"] == 0
     assert by_name["decomposed"]["changed"] == 90 and by_name["decomposed"]["accuracy"] == report["accuracy"]
     four = [by_name[name]["accuracy"] for name in ("as_written", "no_spaces", "all_spaced", "random_spaces")]

@@ -9,7 +9,6 @@ from safetensors.torch import load_file, save_file
 from shared import LINES, tiny_config
 from transformers import (
     AutoModelForSequenceClassification,
-    AutoTokenizer,
     BertTokenizer,
     Trainer,
     TrainingArguments,
@@ -74,34 +73,8 @@ def test_only_heads_may_be_missing(tmp_path):
         )
 
 
-def test_weights_that_hold_code_are_one_line(tmp_path):
-    """Which is not run."""
-    model = VanillaTransformerForSequenceClassification(tiny_config())
-    model.save_pretrained(tmp_path)
-    (tmp_path / "model.safetensors").unlink()
-
-    class Code:
-        def __reduce__(self):
-            return (tmp_path / "was_here").touch, ()
-
-    torch.save(Code(), tmp_path / "pytorch_model.bin")
-    with pytest.raises(ValueError, match=f"^{tmp_path}: no model can be read here "):
-        load_engine(str(tmp_path))
-    assert not (tmp_path / "was_here").exists()
-
-
 BERT_NAMES = ["input_ids", "token_type_ids", "attention_mask"]
 BERT_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[BOS]", "가", "나", "다"]
-
-
-@pytest.mark.parametrize("names", [BERT_NAMES, [*BERT_NAMES, "special_tokens_mask"], ["input_ids"], BERT_NAMES[:2]])
-def test_a_tokenizer_is_saved_with_the_models_inputs(names, tmp_path):
-    """As the vocabularies of BERT are saved, which give `token_type_ids`, too."""
-    tokenizer = train_tokenizer(LINES, vocab_size=29)
-    tokenizer.model_input_names = names
-    tokenizer.save_pretrained(tmp_path / "bert")
-    load_tokenizer(str(tmp_path / "bert")).save_pretrained(tmp_path / "ours")
-    assert AutoTokenizer.from_pretrained(tmp_path / "ours")("가 나").keys() == {"input_ids", "attention_mask"}
 
 
 @pytest.mark.parametrize("is_bert", [False, True])
