@@ -125,8 +125,8 @@ def train(
         if arguments.dry_run:
             return run
         if arguments.class_weights:
-            known = torch.tensor(column_array(tokenized["train"], "labels"))
-            compute_loss_func = balanced_loss(known, len(labels), training.label_smoothing_factor)
+            every_label = torch.tensor(column_array(tokenized["train"], "labels"))
+            compute_loss_func = balanced_loss(every_label, len(labels), training.label_smoothing_factor)
         collator, callbacks = None, list[TrainerCallback]()  # Trainer's own collator pads
         if arguments.early_stopping_patience is not None:
             training.restore_callback_states_from_checkpoint = True  # a resumed run continues the count

@@ -123,7 +123,8 @@ def train(
         run.save(trainer)
         run.metrics |= broadcast_from_main(lambda: measure(run.folder, data, tokenized, target_tokenizer, {1, beams}))
         if arguments.model:
-            settings["lowercase"] = not has_capitals(target_tokenizer)  # as the model has it, not as a setting says
+            # As the model has it, not as a setting says.
+            run.settings = {**settings, "lowercase": not has_capitals(target_tokenizer)}
         bleu, words = ("bleu", "") if has_capitals(target_tokenizer) else ("bleu_lowercased", ", lower-cased")
         measured = run.metrics["test"][f"beams_{beams}"]
         run.finish(
