@@ -30,7 +30,7 @@ test: check
 test-fast: .venv/installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
-# The tests of tests/gpu on this machine's accelerator; most skip themselves where there is none.
+# The tests of tests/gpu on this machine's accelerator; they skip themselves where there is none.
 test-gpu: .venv/installed
 	$(BIN)/python -m pytest -n 4 tests/gpu
 

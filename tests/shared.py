@@ -17,18 +17,9 @@ ROOT = Path(__file__).parent.parent
 
 # What a classifier's run leaves, besides checkpoints.
 RUN_FILES = {
-    "README.md",
-    "config.json",
-    "configuration_vanilla_transformer.py",
-    "curves.png",
-    "generation_config.json",
-    "metrics.json",
-    "model.safetensors",
-    "modeling_vanilla_transformer.py",
-    "recipe.yaml",
-    "run.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
+    *("README.md", "config.json", "configuration_vanilla_transformer.py", "curves.png", "generation_config.json"),
+    *("metrics.json", "model.safetensors", "modeling_vanilla_transformer.py", "recipe.yaml", "run.json"),
+    *("tokenizer.json", "tokenizer_config.json"),
 }
 
 
@@ -52,13 +43,8 @@ VARIANTS = {
 def tiny_config(**overrides) -> VanillaTransformerConfig:
     """A configuration that computes in milliseconds."""
     sizes = {
-        "vocab_size": 29,
-        "d_model": 16,
-        "encoder_layers": 2,
-        "decoder_layers": 2,
-        "encoder_ffn_dim": 32,
-        "decoder_ffn_dim": 32,
-        "max_position_embeddings": 16,
+        **{"vocab_size": 29, "d_model": 16, "max_position_embeddings": 16},
+        **{"encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32},
     }
     return VanillaTransformerConfig(**{**sizes, **overrides})
 

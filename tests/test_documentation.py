@@ -215,27 +215,6 @@ def test_the_anatomys_model_to_copy_trains_and_loads_elsewhere():
     assert re.fullmatch(r"transformers_modules\.\S+\.modeling_mean \[0, 1\]", said.splitlines()[-1])
 
 
-@pytest.mark.slow
-def test_the_guides_own_training_takes_empty_cells_and_blanks(clone):
-    rows = [
-        "좋다, good ",
-        "나쁘다,bad",
-        ",good",
-        "그저 그렇다,",
-        "재미있다,good",
-        "지루하다,bad ",
-        "  , ",
-        '"두\n줄",bad',
-    ]
-    Path("my.csv").write_text("text,label\n" + "\n".join(rows * 8) + "\n", encoding="utf-8")
-    page = "docs/guides/train.md"
-    (program,) = [one for one in blocks(page, "python") if "load_dataset" in one]
-    names: dict = {}
-    exec(compile(program.replace("num_train_epochs=3", "max_steps=1"), page, "exec"), names)
-    assert names["labels"] == ["bad", "good"]
-    assert len(names["rows"]["train"]) + len(names["rows"]["test"]) == 5 * 8
-
-
 PROGRAMS = ["README.md", "docs/start.md", "docs/engines.md"]
 PROGRAMS += [f"docs/guides/{name}.md" for name in ("classify", "train", "translate")]
 

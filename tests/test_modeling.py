@@ -237,12 +237,6 @@ def test_transition_scores_add_up_to_the_scores_of_the_beams(target_vocab_size):
     torch.testing.assert_close(scores.sum(dim=1) / lengths, outputs.sequences_scores)
 
 
-def test_a_static_cache_continues_prompts_as_a_dynamic_one_does():
-    model = VanillaTransformerForConditionalGeneration(tiny_config()).eval()
-    settings = {**batch("left"), "max_new_tokens": 8, "do_sample": False}
-    assert torch.equal(*(model.generate(**settings, cache_implementation=one) for one in ("static", "dynamic")))
-
-
 @pytest.mark.parametrize(
     "search",
     [{}, {"num_beams": 3}, {"cache_implementation": "static"}, {"use_cache": False}, {"prompt_lookup_num_tokens": 2}],

@@ -14,9 +14,3 @@ def device() -> torch.device:
     if not torch.accelerator.is_available():
         pytest.skip("torch finds no accelerator")
     return torch.accelerator.current_accelerator()
-
-
-@pytest.fixture(scope="session")
-def any_device() -> torch.device:
-    """The accelerator or, for the tests that also mean something there, the processor."""
-    return torch.accelerator.current_accelerator() if torch.accelerator.is_available() else torch.device("cpu")

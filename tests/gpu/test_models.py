@@ -3,15 +3,11 @@
 import copy
 import itertools
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 import torch
 from exports.models import CONFIGS, HEADS, random_model
 from shared import ROOT, tiny_config
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 from transformers import AutoTokenizer
 
 from hf_vanilla_transformer import (
@@ -157,44 +153,6 @@ def test_fifty_translations_are_the_processors(search, sentences, translator, de
     actual = copy.deepcopy(model).to(device).generate(**inputs.to(device), max_new_tokens=30, **search)
     assert len({tuple(row) for row in expected.tolist()}) > 40
     assert torch.equal(actual.cpu(), expected)
-
-
-class TensorsElsewhere(TorchDispatchMode):
-    """Collects the operations whose results are on another device."""
-
-    def __init__(self, device: torch.device):
-        super().__init__()
-        self.device, self.operations = device, []
-
-    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        results = operation(*args, **(kwargs or {}))
-        for value in tree_leaves(results):
-            if isinstance(value, torch.Tensor) and value.device.type != self.device.type:
-                self.operations.append(f"{operation} {tuple(value.shape)}")
-        return results
-
-
-@contextmanager
-def nothing_elsewhere(device: torch.device) -> Iterator[None]:
-    """All tensors made meanwhile are on the device.
-
-    On the processor, a tensor that takes its device from no input is made on the meta device, which has no numbers.
-    """
-    with torch.device("meta" if device.type == "cpu" else "cpu"), TensorsElsewhere(device) as elsewhere:
-        yield
-    assert not elsewhere.operations
-
-
-@pytest.mark.parametrize("task", CLASSES)
-@pytest.mark.parametrize("name", ["preset base", "preset annotated-transformer", "variant two-vocabularies"])
-def test_every_tensor_takes_its_device_from_an_input(name, task, any_device):
-    for attention, masked in itertools.product(["eager", "sdpa"], [True, False]):
-        model, inputs = model_of(name, task, attention, any_device), inputs_of(task, "right", any_device)
-        if not masked:
-            inputs = {name: value for name, value in inputs.items() if not name.endswith("mask")}
-        with nothing_elsewhere(any_device):
-            output = model(**inputs)
-            (output.loss if "labels" in inputs else output[0].sum()).backward()
 
 
 def test_a_model_is_loaded_onto_the_device(device, tmp_path):

@@ -12,7 +12,6 @@ from matplotlib.image import imread
 from shared import ROOT, tiny_config
 
 from hf_vanilla_transformer import (
-    VanillaTransformerEncoderModel,
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
@@ -40,7 +39,6 @@ def models(tmp_path_factory) -> Path:
     for name, model in {
         "classifier": VanillaTransformerForSequenceClassification(tiny_config()),
         "two-vocabularies": VanillaTransformerForConditionalGeneration(tiny_config(decoder_vocab_size=23)),
-        "encoder": VanillaTransformerEncoderModel(tiny_config()),
     }.items():
         model.save_pretrained(folder / name)
         tokenizer.save_pretrained(folder / name)

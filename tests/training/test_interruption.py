@@ -150,18 +150,6 @@ def test_a_folder_has_one_run_at_a_time(refused, tmp_path):
         assert "a run is going on there" in refused("train-classifier", *CLASSIFIER, "--output_dir", tmp_path)
 
 
-def test_a_run_with_a_token_budget_goes_on_to_the_same_mean_of_its_checkpoints(run, succeed, before, corpus, tmp_path):
-    settings = ["--max_tokens", "64", "--max_steps", "20", "--save_steps", "4", "--average_last", "2"]
-    settings += ["--eval_steps", "4", "--label_smoothing_factor", "0.1", "--logging_steps", "3", "--use_cpu", "true"]
-    settings += ["--save_total_limit", "2"]
-    train_translator(succeed, corpus, tmp_path / "whole", *settings)
-    before("training_step", 18, lambda: signal.raise_signal(signal.SIGTERM))
-    status, *_ = train_translator(run, corpus, tmp_path / "run", *settings)
-    assert status == 143 and (tmp_path / "run" / "_stopped-checkpoint-18").is_dir()
-    train_translator(succeed, corpus, tmp_path / "run", *settings, *AUTO)
-    assert_same_end(tmp_path / "run", tmp_path / "whole", logged_more=True)
-
-
 def test_a_resumed_run_stops_as_early(succeed, tmp_path):
     """The second epoch without a better model than the first one's is the last, interrupted or not."""
     arguments = ["train-classifier", *CLASSIFIER, "--learning_rate", "0", "--max_steps", "36"]
