@@ -16,7 +16,7 @@ from ..data.sources import SPLITS
 from ..errors import DataError, named_errors
 from ..inference import Classifier, Translator
 from ..inference.engine import TARGET_TOKENIZER
-from ..tasks import CLASSIFICATION, DENOISING, EXAMPLES, GENERATION, METRICS, SINGLE, TRANSLATION, Task
+from ..tasks import CLASSIFICATION, DENOISING, EXAMPLES, GENERATION, METRICS, SINGLE, TASKS, TRANSLATION, Task
 from .data_source import KNOWN_DATA, data_source
 from .record import CARD_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, example_texts, read_file, save_json
 
@@ -33,14 +33,12 @@ class RunRecord:
         files = ("config.json", METRICS_FILE, RECIPE_FILE, RUN_FILE)
         self.config, self.metrics, self.recipe, self.run = (read_file(folder / file) for file in files)
         architecture = self.config["architectures"][0]
-        if architecture == CLASSIFICATION.model_class:
-            self.task = CLASSIFICATION
-        elif architecture != TRANSLATION.model_class:
+        task = next((task for task in TASKS.values() if task.model_class == architecture), None)
+        if task is None:
             raise DataError(f"no model card can be made of a {architecture}")
-        elif self.run.get("own_trainer"):
-            self.task = GENERATION
-        else:
-            self.task = TRANSLATION if "source_column" in self.recipe else DENOISING
+        if task is TRANSLATION and "source_column" not in self.recipe:
+            task = GENERATION if self.run.get("own_trainer") else DENOISING
+        self.task = task
         self.data = data_source(self.run["data"])
         columns = ("source_column", "target_column") if self.task is TRANSLATION else ()
         self.sides = [self.recipe[column].rsplit(".", 1)[-1] for column in columns]  # `translation.ko` is Korean
