@@ -27,7 +27,7 @@ USED = {
     "classes alone. test_conversion.py",
     "_get_resized_embeddings": "transformers: for `_resize_token_embeddings`",
     "_group_actions": "argparse: flags of HfArgumentParser in the sections of a help. commands/test_arguments.py",
-    "_internal_call": "transformers: saves without a push, which follows with the record. hub/test_runs_that_push.py",
+    "_internal_call": "transformers: saves without a push, which follows with the record. hub/test_upload.py",
     "_optionals": "argparse: as `_group_actions`",
     "_raise_exceptions_for_missing_entries": "transformers: a file that may be missing, while a network that fails is "
     "an error. commands/test_evaluate.py",

@@ -171,12 +171,6 @@ def test_a_blank_has_its_check_and_an_exercise_hints_an_answer_and_a_check(chapt
             assert cells[place + 2].source.count("<details>") == 2
 
 
-def test_the_reader_fills_in_two_dozen_blanks_and_more(import_beside):
-    properties = import_beside("check").PROPERTIES
-    blanks = [cell for chapter in KOREAN for cell in code_cells(chapter) if "blank" in tags(cell)]
-    assert len(blanks) == len(properties) >= 24
-
-
 def test_what_is_made_of_the_chapters_is_of_today(import_beside):
     for name, text in import_beside("make_notebooks").made_files().items():
         assert (FOLDER / name).read_text(encoding="utf-8") == text, f"{name} is stale: make docs"

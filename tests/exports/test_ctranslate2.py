@@ -187,14 +187,6 @@ def published(tmp_path_factory):
     return Classifier(PUBLISHED), Classifier(folder)
 
 
-@pytest.mark.slow
-def test_the_published_translator(tmp_path):
-    folder = str(tmp_path / "export")
-    record = export(str(ROOT / "model_cards" / "multi30k-de-en"), output_dir=folder, format="ctranslate2")
-    assert record["comparison"]["random_texts"]["mean_difference"] < 5e-6
-    assert Translator(folder)(["Zwei Hunde spielen im Schnee."]) == ["Two dogs play in the snow."]
-
-
 def test_a_damaged_export_is_named(tmp_path):
     exported(random_model(tiny_config()), tmp_path)
     (tmp_path / "export" / "model.bin").write_bytes(b"\x06\x00")

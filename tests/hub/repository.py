@@ -3,15 +3,12 @@
 from pathlib import Path
 
 from accelerate.utils import merge_dicts
-from shared import QUIET, TINY
 
 from hf_vanilla_transformer.hub.record import read_file, recipe_text, save_json
 from hf_vanilla_transformer.hub.upload import repository_files
 
 
 REPO = "kim/sample"
-QUICK = ["--data", "sample", "--max_steps", "2", "--eval_strategy", "epoch", "--save_strategy", "no"]
-QUICK += ["--vocab_size", "1500", *QUIET, *TINY]
 # Files in a run's folder that must not be uploaded.
 UNLISTED = ["trainer_state.json", ".secret", "id_rsa", "my.csv"]
 UNLISTED += ["checkpoint-2/config.json", "checkpoint-2/optimizer.pt"]

@@ -1,10 +1,15 @@
-"""`upload` and `vanilla-transformer push-to-hub`: which files arrive, and what is refused."""
+"""`upload`, `vanilla-transformer push-to-hub` and runs that push: which files arrive, and come back."""
 
+import json
+import os
 import re
 import shutil
+from ast import literal_eval
 
 import pytest
-from shared import RUN_FILES
+import torch
+from shared import QUIET, RUN_FILES, TINY, error_line, run_without_the_package
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from hf_vanilla_transformer.hub import repository_files
 from hub.repository import REPO, contents, edit
@@ -117,3 +122,81 @@ def test_a_taken_name_is_refused(hub, refused, folder):
     hub.branches["kim/public", "main"], hub.private["kim/public"] = {}, False
     assert "public" in refused("push-to-hub", folder, "--repo_id", "kim/public", "--private")
     assert not hub.titles
+
+
+QUICK = ["--data", "sample", "--max_steps", "2", "--eval_strategy", "epoch", "--save_strategy", "no"]
+QUICK += ["--vocab_size", "1500", *QUIET, *TINY]
+PUSH = ["--push_to_hub", "true", "--hub_model_id", REPO]
+
+
+def test_a_run_that_pushes_leaves_the_same_repository(hub, succeed, tmp_path):
+    """In one commit at its end, of the listed files; Trainer itself would push all that lies in the folder."""
+    folder = tmp_path / "trained"
+    flags = ["--output_dir", folder, *QUICK, "--save_strategy", "steps", "--save_steps", "1"]
+    succeed("train-classifier", *flags, *PUSH)
+    pushed = hub.branches[REPO, "main"]
+    assert pushed == contents(folder) and pushed.keys() == RUN_FILES and hub.titles == ["Upload the folder"]
+    card = pushed["README.md"].decode()
+    assert f'model="{REPO}"' in card and "generated_from_trainer" not in card
+    # The recipe makes the run again, not the push.
+    assert not re.search("hub", (folder / "recipe.yaml").read_text())
+
+
+def test_a_run_keeps_its_record_if_the_push_fails(hub, run, succeed, tmp_path):
+    folder = tmp_path / "trained"
+    hub.refuses = True
+    status, out, err = run("train-classifier", "--output_dir", folder, *QUICK, *PUSH)
+    assert status == 2 and "test accuracy" in out
+    assert "500" in error_line("train-classifier", err)
+    hub.refuses = False
+    succeed("push-to-hub", folder, "--repo_id", REPO)
+    assert hub.branches[REPO, "main"] == contents(folder)
+
+
+TEXTS = ["정말 재미있고 감동적인 영화", "지루하고 유치했다"]
+COMMIT = "a" * 40
+STRANGER = """
+import importlib.util, json, sys, torch
+from huggingface_hub import ModelCard
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
+assert importlib.util.find_spec("hf_vanilla_transformer") is None
+def answers(name):
+    tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=True)
+    model = AutoModelForSequenceClassification.from_pretrained(name, trust_remote_code=True).eval()
+    with torch.no_grad():
+        return model(**tokenizer(json.loads(sys.argv[1]), padding=True, return_tensors="pt")).logits.tolist()
+print(json.dumps(answers(sys.argv[2])))
+card = ModelCard.load(sys.argv[2])
+print(card.data.pipeline_tag)
+exec(card.text.split("```python\\n")[1].split("```")[0])  # the example of the card itself
+# Saved again by somebody who has not got the package.
+for loader in (AutoModelForSequenceClassification, AutoTokenizer):
+    loader.from_pretrained(sys.argv[2], trust_remote_code=True).save_pretrained("again")
+print(json.dumps(answers("again")))
+"""
+
+
+def test_a_pushed_folder_comes_back_without_the_package(hub, succeed, folder, tmp_path):
+    succeed("push-to-hub", folder, "--repo_id", REPO)
+    # As `huggingface_hub` keeps a repository that it has downloaded.
+    cached = tmp_path / "stranger" / "hub" / f"models--{REPO.replace('/', '--')}"
+    files = {f"snapshots/{COMMIT}/{name}": content for name, content in hub.branches[REPO, "main"].items()}
+    for name, content in {"refs/main": COMMIT.encode(), **files}.items():
+        file = cached / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "PYTHON"))}
+    environment |= {"HF_HUB_OFFLINE": "1"}
+    out = run_without_the_package(STRANGER, json.dumps(TEXTS), REPO, home=tmp_path, environment=environment)
+    answers, tag, example, again = out.splitlines()
+    tokenizer, model = (
+        AutoTokenizer.from_pretrained(folder),
+        AutoModelForSequenceClassification.from_pretrained(folder),
+    )
+    with torch.no_grad():
+        expected = model.eval()(**tokenizer(TEXTS, padding=True, return_tensors="pt")).logits.tolist()
+    assert json.loads(answers) == json.loads(again) == expected
+    assert tag == "text-classification"
+    assert [answer["label"] in ("negative", "positive") for answer in literal_eval(example)] == [True, True]
+    auto_map = json.loads((tmp_path / "again" / "config.json").read_text())["auto_map"]
+    assert not any("--" in reference for reference in auto_map.values())
