@@ -172,6 +172,8 @@ class Run:
         with contextlib.ExitStack() as stack:
             self.checkpoint = broadcast_from_main(lambda: self._open_folder(stack))
             self._at_end = stack.pop_all()
+        if self.checkpoint:
+            print_once(f"Going on from {self.checkpoint}")
         if self.training.ddp_find_unused_parameters is None:
             self.training.ddp_find_unused_parameters = False  # no loss leaves out a parameter
         return self
@@ -248,11 +250,10 @@ class Run:
         for callback in (PrinterCallback, DEFAULT_PROGRESS_CALLBACK):
             trainer.remove_callback(callback)
         trainer.add_callback(TableCallback())
-        begin = f"Going on from {self.checkpoint}" if self.checkpoint else f"The result goes to {self.folder}"
         precision = training_precision(self.training)
         if precision == "float32" and self.arguments.precision != "auto":
             precision += "; --precision auto takes what this machine is faster in"
-        print_once(begin, f"Computing in {precision}")
+        print_once(f"The result goes to {self.folder}", f"Computing in {precision}")
         with stop_at_sigterm(trainer):
             trainer.train(resume_from_checkpoint=self.checkpoint)
         self.metrics = metrics_of_training(trainer.args, trainer.state)
