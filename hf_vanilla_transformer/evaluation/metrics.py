@@ -325,7 +325,8 @@ def word_report(
         tokenizer: The target tokenizer. In a vocabulary of words, `[UNK]` matches nothing.
     """
     outside = {-100, tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id}
-    rows = [[token for token in row if token not in outside] for row in translations]
+    # A model can have more ids than the tokenizer has tokens; like `batch_decode`, leave them out.
+    rows = [[token for token in row if token not in outside and token < len(tokenizer)] for row in translations]
     if isinstance(tokenizer.backend_tokenizer.model, WordLevel):
         words = [tokenizer.convert_ids_to_tokens(row) for row in rows]
     else:

@@ -30,7 +30,7 @@ from ..inference.torch_engine import TorchEngine
 from ..modeling_vanilla_transformer import VanillaTransformerForSequenceClassification
 from ..settings.groups import ClassifierArguments, DataArguments, EvaluationArguments, check_robustness
 from ..settings.reading import read_settings
-from ..tasks import CLASSIFICATION, ERRORS, REGRESSION, SINGLE, headline_of
+from ..tasks import CLASSIFICATION, ERRORS, METRICS, REGRESSION, SINGLE, headline_of
 from ..tokenizer import join_spaced_characters
 from .augmentation import AugmentingCollator
 from .baseline import measure_baseline
@@ -94,7 +94,7 @@ def train(
     check_robustness(data_arguments.robustness, problem_type)
     if arguments.class_weights and compute_loss_func is not None:
         raise DataError("--class_weights: not with another loss, compute_loss_func")
-    with Run(arguments, training, settings) as run:
+    with Run(arguments, training, settings, METRICS[problem_type]) as run:
         run.data = data_arguments.data
         with training.main_process_first(desc="data"):
             # Refuse a wrong model before reading the data.

@@ -46,7 +46,7 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
     training.remove_unused_columns = False  # the collator reads columns that the model does not
     texts = text_arguments.texts
     options: dict[str, Any] = {"seed": text_arguments.split_seed, "encoding": text_arguments.encoding or "utf-8"}
-    with Run(arguments, training, recorded) as run:
+    with Run(arguments, training, recorded, ["token_loss", "perplexity"]) as run:
         with training.main_process_first(desc="data"):
             # Refuse a wrong model before reading the data.
             trained = load_config(arguments.model) if arguments.model else None

@@ -5,7 +5,7 @@ import contextlib
 import shlex
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
@@ -138,6 +138,7 @@ class Run:
         arguments: The model's settings.
         training: transformers' training arguments.
         settings: The settings of recipe and keywords, for the record.
+        metrics: The metrics of an evaluation, besides its loss, that `metric_for_best_model` can name.
 
     Attributes:
         folder: The run's folder.
@@ -154,7 +155,16 @@ class Run:
     tokenizer: Any = None
     target_tokenizer: Any = None
 
-    def __init__(self, arguments: ModelArguments, training: TrainingArguments, settings: dict[str, Any]):
+    def __init__(
+        self,
+        arguments: ModelArguments,
+        training: TrainingArguments,
+        settings: dict[str, Any],
+        metrics: Collection[str] = (),
+    ):
+        best, names = training.metric_for_best_model, ("loss", *metrics)
+        if best is not None and best.removeprefix("eval_") not in names:  # Trainer looks after the first evaluation
+            raise DataError(f"--metric_for_best_model: {', '.join(names)}; not {best}")
         self.arguments, self.training, self.settings = arguments, training, settings
         self.folder = training.output_dir
         self.checkpoint: str | None = None

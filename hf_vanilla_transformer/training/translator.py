@@ -78,7 +78,8 @@ def train(
     """
     beams = training.generation_num_beams or 1
     check_settings(arguments, training, beams)
-    with Run(arguments, training, settings) as run:
+    metrics = TRANSLATION_METRICS if training.predict_with_generate else ()
+    with Run(arguments, training, settings, metrics) as run:
         run.data = data_arguments.data
         with training.main_process_first(desc="data"):
             # Refuse a wrong model before reading the data.
@@ -94,6 +95,8 @@ def train(
             "tie_word_embeddings": joint,
         }
         config = make_config(arguments, tokenizer, arguments.preset, **vocabularies)
+        if config.target_vocab_size < (needed := len(target_tokenizer)):
+            raise DataError(f"decoder_vocab_size: {config.target_vocab_size} is less than the target's {needed}")
         print_once(*describe_data(data, {"source": tokenizer, "target": target_tokenizer}))
         with training.main_process_first(desc="tokens"):
             tokenized = tokenize_pairs(data, *tokenizers)

@@ -25,6 +25,7 @@ FLAGS = {
 }
 FLAGS["train-translation"] += [*TINY_TRANSLATOR, "--max_steps", "4", "--output_dir", "new"]
 FLAGS["pretrain"] += ["--max_steps", "4", "--output_dir", "new"]
+SIX = '{"decoder_vocab_size": 6}'
 TWO, FOUR, DROPOUT = '{"d_model": 2}', '{"max_position_embeddings": 4}', '{"dropout": 0.1}'
 REFUSED = [
     ("predict", ["--model", "./nowhere"], "nowhere"),
@@ -42,13 +43,17 @@ REFUSED = [
     ("train-classifier", ["--config", '{"d_modle": 8}'], "no such field: d_modle; did you mean d_model?"),
     ("train-classifier", ["--config", '{"vocab_size": 8}'], "less than the tokenizer's"),
     ("train-classifier", ["--config", FOUR], "the model has 4 positions"),
+    ("train-classifier", ["--metric_for_best_model", "f2"], "loss, accuracy, f1, macro_f1; not f2"),
     ("train-classifier", ["--vocab_size", "8007", "--model", NSMC_SMALL], "--vocab_size: has no effect with --model"),
     ("train-classifier", ["--tokenizer", "./headless", "--model", NSMC_SMALL], "headless gives other ids than"),
     ("train-translation", ["--target_vocab_size", "60"], "--target_vocab_size"),
+    ("train-translation", ["--vocabularies", "separate", "--config", SIX], "decoder_vocab_size: 6 is less than"),
+    ("train-translation", ["--metric_for_best_model", "f1"], "--metric_for_best_model: loss"),
     ("train-translation", ["--model", NSMC_SMALL, "--config", "{}"], "nsmc-small: no translator"),
     ("train-translation", ["--average_last", "3", "--save_total_limit", "2"], "--average_last: needs 3 checkpoints"),
     ("train-translation", ["--max_tokens", "2", "--vocab_size", "60"], "does not fit in a batch of 2"),
     ("pretrain", ["--predict_with_generate", "true"], "--predict_with_generate"),
+    ("pretrain", ["--metric_for_best_model", "bleu"], "--metric_for_best_model: loss, token_loss, perplexity"),
     ("pretrain", ["--vocab_size", "29", "--config", FOUR], "--max_length"),
     ("pretrain", ["--model", "./headless", "--config", DROPOUT, "--tokenizer", "./other"], "pad_token_id"),
     ("pretrain", ["--model", NSMC_SMALL, "--config", DROPOUT, "--max_length", "999"], "--max_length"),
