@@ -28,6 +28,8 @@ from hf_vanilla_transformer.__main__ import main
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
+# Scripts import their siblings by bare name.
+sys.path[:0] = [str(ROOT / "scripts" / name) for name in ("benchmarks", "experiments")]
 # Imports and traces make millions of objects that stay: the garbage collector looks at them less often.
 gc.set_threshold(100_000, 50, 1000)
 
@@ -57,6 +59,13 @@ def config(request) -> VanillaTransformerConfig:
 @pytest.fixture(autouse=True)
 def seed():
     torch.manual_seed(0)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """The folder in which the test runs, empty."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture

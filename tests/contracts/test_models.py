@@ -31,11 +31,6 @@ def known_by_name(monkeypatch):
         monkeypatch.setitem(getattr(modeling_auto, table), VanillaTransformerConfig.model_type, model_class.__name__)
 
 
-def test_what_the_source_distribution_lacks(missing):
-    if missing:
-        pytest.skip(f"not in the source distribution: {', '.join(missing)}")
-
-
 class Sizes:
     """What transformers' tests ask for: sizes, a small configuration, inputs."""
 
