@@ -148,7 +148,7 @@ def right_outcomes(name: str) -> list[tuple[str, str, Any]]:
 def outcomes(properties: Properties) -> Iterator[tuple[str, str, Any]]:
     """For each property its sentence, its input, and what was seen, which may be an exception."""
     for place in itertools.count():
-        torch.manual_seed(place)
+        torch.default_generator.manual_seed(place)
         sentence = before = ""
         try:
             with time_limit():
