@@ -2,6 +2,7 @@
 
 import { Model } from "./client.js";
 import { bestOf, button, forgetColours, hideHint, make, number, percent } from "./draw.js";
+import { failure } from "./failures.js";
 import { renderPanel } from "./frame.js";
 import * as map from "./panels/map.js";
 
@@ -317,7 +318,7 @@ async function begin() {
   if (!wanted) return showStart();
   const address = addressOf(wanted);
   if (address) return open(address, wanted.split("/").at(-1));
-  return fail(new Error(`?model=${wanted}`));
+  return fail(failure("unreachable", `?model=${wanted}`));
 }
 
 begin();

@@ -27,7 +27,7 @@ export function number(value) {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "–" : value < 0 ? "−∞" : "∞";
   const size = Math.abs(value);
   if (size < 0.0005) return "0";
-  const text = size >= 1000 ? Math.round(value).toLocaleString("en") : value.toFixed(size < 1 ? 3 : size < 10 ? 2 : size < 100 ? 1 : 0);
+  const text = size >= 999.5 ? Math.round(value).toLocaleString("en") : value.toFixed(size < 0.9995 ? 3 : size < 9.995 ? 2 : size < 99.95 ? 1 : 0);
   return text.replace("-", "−");
 }
 
@@ -295,20 +295,24 @@ export function stripe({ data, name = "", label, code, max = largestOf(data), he
   });
 }
 
+/** A stripe below its title and its range. Colours of its own, without `max`, have their legend below it. */
 export function titledStripe(label, options) {
-  const range = `${number(Math.min(...options.data))} … ${number(Math.max(...options.data))}`;
-  return [make("h4", { text: `${label} ` }, make("span", { className: "shape", text: range })), stripe({ label, ...options })];
+  const { data, max } = options;
+  const range = `${number(Math.min(...data))} … ${number(Math.max(...data))}`;
+  const title = make("h4", { text: `${label} ` }, make("span", { className: "shape", text: range }));
+  return [title, stripe({ label, ...options }), ...(max ? [] : [legend("signed", largestOf(data))])];
 }
 
-/** The values of a scale's colours; `name` is what they belong to. */
+/** The values of a scale's colours, with the one in the middle; `name` is what they belong to. */
 export function legend(scale, max, name = "") {
-  const canvas = make("canvas", { width: 96, height: 10 });
-  const pen = canvas.getContext("2d");
-  for (let x = 0; x < 96; x++) {
-    pen.fillStyle = colourOf(scale === "weights" ? x / 95 : x / 47.5 - 1, scale);
-    pen.fillRect(x, 0, 1, 10);
-  }
-  return make("p", { className: "legend" }, name && make("span", { text: name }), scale === "weights" ? "0" : number(-max), canvas, number(max));
+  const least = scale === "weights" ? 0 : -max;
+  const middle = (least + max) / 2;
+  const shadesFrom = (start) => {
+    const stops = Array.from({ length: 25 }, (_, at) => colourOf(start + ((max - middle) * at) / 24, scale, max));
+    return make("span", { className: "swatch", style: `width: 3rem; background: linear-gradient(90deg, ${stops.join()})` });
+  };
+  const parts = [number(least), shadesFrom(least), number(middle), shadesFrom(middle), number(max)];
+  return make("p", { className: "legend" }, name && make("span", { text: name }), ...parts);
 }
 
 export function maskLegend(w, kinds) {

@@ -72,9 +72,9 @@ export function renderPanel(root, id, { code, render }, context) {
   const kicker = make("p", { className: "kicker" }, toMap, `${place + 1} / ${panels.length}`);
   const title = make("h2", { id: "panel-title", text: w(`${id}.title`) });
   const depths = choice(w("depth"), DEPTHS.map((one) => [one, w(`depth.${one}`)]), depth, context.setDepth);
-  const neighbour = (step, name) => {
+  const neighbour = (step, before, after) => {
     const other = panels[place + step];
-    return other ? make("a", { href: `#${other}`, text: w(name, { title: w(`${other}.title`) }) }) : make("span");
+    return other ? make("a", { href: `#${other}`, text: before + w(`${other}.title`) + after }) : make("span");
   };
   const links = make("p", { className: "note" }, `${w("more")} `, chapterLink(id, context));
   frame.append(
@@ -83,7 +83,7 @@ export function renderPanel(root, id, { code, render }, context) {
     figures,
     question(id, context),
     links,
-    make("nav", { className: "pages", "aria-label": w("pages") }, neighbour(-1, "previous"), neighbour(1, "next")),
+    make("nav", { className: "pages", "aria-label": w("pages") }, neighbour(-1, "← ", ""), neighbour(1, "", " →")),
   );
   root.replaceChildren(frame);
   render(figures, context);

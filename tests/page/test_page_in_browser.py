@@ -247,6 +247,21 @@ def test_padding_shows_in_another_pattern_than_the_future(visit):
     assert page.locator(".ledger .swatch.padding").count() == 0
 
 
+def test_a_scale_of_colours_has_its_middle_and_what_it_belongs_to(visit):
+    page = visit(TRANSLATOR, address="?lang=en#attentions")
+    expect(page.locator(".triple .legend").first).to_have_text("00.5001.00")
+    go(page, "head")
+    for title, count in (("One score", 2), ("Weighted sum", 2), ("Concatenate", 2)):  # one for each range of values
+        expect(page.locator(".figure", has_text=title).locator(".legend")).to_have_count(count)
+
+
+def test_a_number_has_about_three_digits_after_rounding_too(visit):
+    page = visit(TRANSLATOR)
+    numbers = [0.9996, 9.996, -9.996, 99.96, 999.6, 0.0004]
+    shown = page.evaluate("async (all) => all.map((await import('./draw.js')).number)", numbers)
+    assert shown == ["1.00", "10.0", "−10.0", "100", "1,000", "0"]
+
+
 def test_overruling_a_token_changes_the_rest(visit):
     page = visit(TRANSLATOR, address="?lang=en#decoding")
     page.locator(".bars button", has_text="▁There").click()
@@ -362,7 +377,7 @@ def test_what_is_no_model_gets_one_sentence(visit, tmp_path):
     expect(page.get_by_role("alert")).to_have_text("vanilla_transformer가 아니라 bert 종류의 모델입니다.")
     for name in ("../models/bert", "https://example.org", "a/b/c"):
         page.goto(page.url.partition("?")[0] + f"?lang=en&model={name}")
-        expect(page.get_by_role("alert")).to_have_text(f"?model={name}")
+        expect(page.get_by_role("alert")).to_have_text(f"?model={name} cannot be reached.")
     visit.problems.clear()  # each failure is also written to the console
 
 

@@ -20,7 +20,7 @@ function path(context) {
   const source = sourceTokens(context);
   const cross = attention(context, "cross", config.decoder_layers - 1);
   const weights = source.map((_, key) => cross.meanWeight(0, key));
-  const hintOf = (place) => ({ title: `${source[place]}: ${number(weights[place])}`, lines: [w("classifier.mean")], code: LINES.softmax });
+  const hintOf = (place) => ({ title: `${source[place]}: ${number(weights[place])}`, code: LINES.softmax });
   const pooled = part(run.trace.get("classifier.pooled"), 0);
   const body = make("div");
   const load = async () => {

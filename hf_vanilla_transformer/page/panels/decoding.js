@@ -77,7 +77,7 @@ function film(context) {
     context.refresh();
   }
   const play = player(w, 900, last + 1, () => state.step, move);
-  const control = slider(w("decoding.slider"), { min: 1, max: last + 1, value: 1 }, (step) => move(step - 1));
+  const control = slider(w("step"), { min: 1, max: last + 1, value: 1 }, (step) => move(step - 1));
   const undo = button(w("decoding.undo"), () => {
     Object.assign(state, { film: run, forced: {} });
     context.refresh();

@@ -93,6 +93,7 @@ export function render(root, context) {
       `(d_k) = (${K})`,
       ...titledStripe(w("head.q", { token: names.query }), { data: q, name: "q", code: LINES.query, max: most, lines }),
       ...titledStripe(w("head.kOf", { token: names.key }), { data: k[chosen], name: "k", code: LINES.key, max: most, lines }),
+      legend("signed", most, "q, k"),
       ...titledStripe(w("head.products"), { data: terms, name: "q·k", code: LINES.scores, lines }),
       make("p", { className: "sum" }, `Σ = ${product},   ${product} ÷ √${K} = ${number(scores[chosen])}`),
       hidden[chosen] && note(w("head.masked")),

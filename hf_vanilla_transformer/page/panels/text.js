@@ -94,7 +94,7 @@ function positions({ w, run, config, state }, pieces) {
   state.position = Math.min(state.position ?? 5, count - 1);
   const wave = plot({
     ...{ curves: curvesOf(table[state.position]), high: isLearned ? undefined : 1, low: isLearned ? undefined : -1 },
-    ...{ label: w("text.waves"), x: w("text.dimension"), y: "PE(p, i)" },
+    ...{ label: w("text.waves"), x: w("text.dimension"), y: "PE(p)" },
   });
   const tick = count > 32 ? 16 : 2;
   const picture = grid({

@@ -12,7 +12,7 @@ export function render(root, context) {
   const { updates } = state;
 
   const status = make("p", { className: "sum", role: "status", text: w("training.before") });
-  const losses = plot({ curves: [], label: w("training.loss"), x: w("training.step"), xStart: 1, y: w("training.loss"), low: 0, high: 3.5, height: 190, xEnd: STEPS - 1 });
+  const losses = plot({ curves: [], label: w("training.loss"), x: w("step"), xStart: 1, y: w("training.loss"), low: 0, high: 3.5, height: 190, xEnd: STEPS - 1 });
   const wanted = make("div");
   const written = make("div");
   const weight = (row, column) => state.shown.attention[row][column];
@@ -40,7 +40,7 @@ export function render(root, context) {
       }),
     );
   }
-  const control = slider(w("training.step"), { min: 1, max: STEPS, value: 1 }, (step) => {
+  const control = slider(w("step"), { min: 1, max: STEPS, value: 1 }, (step) => {
     state.isScrubbing = true;
     show(Math.min(step, updates.length) - 1);
   });
