@@ -20,7 +20,7 @@ USED = {
     "_auto_class": "transformers: whether code is saved with a model; only registering is public. test_saving.py",
     "_backward_hooks": "torch: as `_forward_hooks`",
     "_backward_pre_hooks": "torch: as `_forward_hooks`",
-    "_fingerprint": "datasets: names what is derived from a data set in its cache. data/test_plain_text.py",
+    "_fingerprint": "datasets: names what is derived from a data set in its cache. data/test_rows.py",
     "_forward_hooks": "torch: the folded projections pass hooks over; nothing public lists them. test_modeling.py",
     "_forward_pre_hooks": "torch: as `_forward_hooks`",
     "_from_config": "transformers: a new model in a dtype, as after loading; the public `from_config` is that of Auto "

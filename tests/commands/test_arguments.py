@@ -79,16 +79,12 @@ def test_text_is_text_null_unsets_and_a_home_is_found(tmp_path, recipe, flags, e
 
 
 def test_an_exponent_is_a_number_in_a_mapping_too(tmp_path):
-    """YAML 1.1 takes it for a text."""
+    """YAML 1.1 takes it for a text. As a flag, a mapping is JSON."""
     (tmp_path / "recipe.yaml").write_text("learning_rate: 1e-4\nconfig: {layer_norm_eps: 1e-4}\n")
     (_, model, training), settings = parse_arguments(GROUPS, "test", [tmp_path / "recipe.yaml"])
     assert training.learning_rate == model.config["layer_norm_eps"] == settings["learning_rate"] == 1e-4
-
-
-def test_a_mapping_is_json_as_a_flag():
-    command = ["--config", '{"d_model": 16}', "--report_to", "none"]
-    (_, arguments, _), settings = parse_arguments(GROUPS, "test", command)
-    assert arguments.config == settings["config"] == {"d_model": 16}
+    (_, model, _), settings = parse_arguments(GROUPS, "test", ["--config", '{"d_model": 16}', "--report_to", "none"])
+    assert model.config == settings["config"] == {"d_model": 16}
     assert yaml.safe_load(yaml.safe_dump(settings)) == settings
 
 

@@ -12,6 +12,7 @@ from transformers import TrainerControl, TrainerState, TrainingArguments
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.hub import record
 from hf_vanilla_transformer.hub.callback import RecordCallback
+from hf_vanilla_transformer.hub.curves import plot_training_curves
 from hf_vanilla_transformer.hub.model_card import load_model_card
 from hf_vanilla_transformer.hub.record import epochs, save_json, save_record
 from hf_vanilla_transformer.settings.recipes import without_folders
@@ -127,3 +128,9 @@ def test_an_own_trainers_card_is_its_log(last_evaluation, tmp_path):
     rows = re.findall(r"^\| (\w+) \| ([\w ]+) \| ([\d.]+) \|$", card.text, re.MULTILINE)
     validation = [("validation", "Chrf", "41.5000"), ("validation", "Loss", "2.2500")]
     assert rows == (validation if last_evaluation == 6 else [("train", "Training loss", "2.5000")])
+
+
+def test_the_curves_show_what_was_measured(tmp_path):
+    entries = [{"epoch": e, "train_loss": 1.0, "eval_loss": 1.1, "eval_bleu": 10.0 * e} for e in (1, 2)]
+    loss, bleu = plot_training_curves(entries, tmp_path / "a.png").axes
+    assert len(loss.lines) == 2 and bleu.lines[0].get_ydata().tolist() == [10.0, 20.0]
