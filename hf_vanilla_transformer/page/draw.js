@@ -1,11 +1,11 @@
 /* What the panels draw with. All text goes through textContent or a canvas: a token or a label is never markup. */
 
-/** An element; `properties` are its own, but `data-…`, `aria-…` and `for` are attributes. */
+/** An element; `properties` are its own, but `data-…`, `aria-…`, `role` and `scope` are attributes. */
 export function make(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
     if (name === "text") element.textContent = value;
-    else if (/^(aria|data)-|^(for|role|colspan|scope|list)$/.test(name)) element.setAttribute(name, value);
+    else if (/^(aria|data)-|^(role|scope)$/.test(name)) element.setAttribute(name, value);
     else element[name] = value;
   }
   element.append(...children.filter((child) => child !== null && child !== undefined && child !== false));

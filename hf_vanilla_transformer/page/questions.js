@@ -6,8 +6,8 @@ import { attention, sourceTokens, stackRow } from "./trace.js";
 
 /** Numbers to choose from, the right one and others, in their order. */
 function among(right, others, say = String) {
-  const all = [...new Set([right, ...others])].sort((a, b) => a - b);
-  return { options: all.map(say), right: all.indexOf(right) };
+  const options = [...new Set([right, ...others].sort((a, b) => a - b).map(say))];
+  return { options, right: options.indexOf(say(right)) };
 }
 
 /** The largest weight of a softmax over scores times `scale`. */

@@ -26,13 +26,13 @@ export function render(root, context) {
   const { sublayer } = state;
   const get = (name, token = place) => stackRow(context, stack, name, token);
   const change = (values) => {
-    Object.assign(state, values);
+    Object.assign(state, { unit: undefined, ...values });
     refresh();
   };
   const stacks = Object.keys(SUBLAYERS).map((one) => [one, w(`stack.${one}`)]);
   root.append(
     controls(choice(w("stack"), stacks, stack, (one) => change({ stack: one }))),
-    figure(w("layers.token"), stack === "encoder" ? "(S)" : "(T)", chips(tokens, { pick: (token) => change({ token }), chosen: place, label: w("token") })),
+    figure(w("layers.token"), stack === "encoder" ? "(S)" : "(T)", chips(tokens, { pick: (token) => change({ token, unit: state.unit }), chosen: place, label: w("token") })),
   );
 
   /* The stream, a row after each sub-layer */

@@ -145,7 +145,7 @@ export const stage = {
   "embedding.title": "Embedding + position",
   embedding: "Each number picks a row of a table, and the positional encoding is added. A token is now D numbers.",
   "self.title": "Self-attention, layer 1",
-  self: "Each token decides how much it looks at the others and mixes their vectors. Each row sums to 1. This is the mean of the heads.",
+  self: "Each token decides how much it looks at the others and mixes their vectors. Each row sums to 1. All attention on this tour is the mean of the heads.",
   "forward.title": "Feed-forward and residual, layer 1",
   forward: "Attention's result is added to its input. Then two linear layers work on each token by itself; their result is added, too.",
   "memory.title": "The memory",
@@ -216,7 +216,7 @@ export const head = {
 };
 export const attentions = {
   title: "Three kinds of attention",
-  idea: "All three do the same computation; they differ in where queries and keys come from. Click a small picture, and all three large pictures show that layer and head. Click a cell of a large picture to see how that score is made.",
+  idea: "All three do the same computation; they differ in where queries and keys come from. Click a small picture, and the large pictures show that layer and head. Click a cell of a large picture to see how that score is made.",
   formula: "Attention(Q, K, V) = softmax(Q K^{T} / √d_{k} + mask) V",
   encoder: "Queries and keys both come from the source. Every token is seen.",
   decoder: "Queries and keys both come from what was written. Later tokens are hidden.",
