@@ -49,8 +49,8 @@ export const code = {
 };
 export const ask = {
   map: "이 글에서 인코더는 디코더에 벡터를 몇 개 넘길까요?",
-  text: "{piece}에서 어느 벡터가 더 길까요?",
-  row: "임베딩",
+  text: "{piece}에서 어느 벡터가 더 클까요?",
+  row: "√d를 곱한 임베딩",
   position: "위치 인코딩",
   head: "인코더 1층의 첫 헤드에서 {query}의 가장 큰 가중치는 {now}입니다. 점수를 √d_k로 나누지 않으면 얼마가 될까요?",
   attentions: "디코더의 셀프 어텐션에는 가중치가 {count} × {count}개 있습니다. 마스크는 그 가운데 몇 개를 가릴까요?",
@@ -68,7 +68,7 @@ export const ask = {
 };
 export const why = {
   map: "원문의 토큰마다 하나씩, {count}개입니다. 디코더가 토큰을 쓸 때마다 교차 어텐션이 이 벡터들을 모두 다시 봅니다.",
-  text: "임베딩의 길이는 {row}, 위치 인코딩의 길이는 {position}입니다.",
+  text: "임베딩의 크기는 {row}, 위치 인코딩의 크기는 {position}입니다.",
   head: "{sharp}입니다. 점수의 차이가 √d_k배로 커지고, 소프트맥스는 차이가 클수록 가장 큰 것에 몰아줍니다.",
   attentions: "{hidden}개입니다. 토큰마다 그 뒤의 토큰을 모두 가립니다. 학습할 때도 가려야, 생성할 때처럼 앞만 보고 예측하는 법을 배웁니다.",
   layers: "크기가 처음에는 {before}, 마지막에는 {after}입니다.",
