@@ -94,7 +94,7 @@ function words(context) {
       const text = `${changes[at] > 0 ? "+" : "−"}${number(Math.abs(unit * changes[at]))}`;
       return { label: words[place], value: changes[at], text, isBest: place === out };
     });
-    const max = Math.max(0.01, largestOf(changes));
+    const max = kind === "regression" ? largestOf(changes) : 1;
     list.replaceChildren(bars(rows, { max, label: w("classifier.each") }), known.length ? note(w("classifier.changes", { label: name })) : "");
   };
   const all = button(w("classifier.each"), async () => {
