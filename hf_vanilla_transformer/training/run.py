@@ -62,6 +62,7 @@ def broadcast_from_main(make: Callable[[], Any]) -> Any:
             result[1] = raised
     if distributed:
         torch.distributed.broadcast_object_list(result, group=group)
+        torch.distributed.destroy_process_group(group)  # its threads could abort the process at its end
     if result[1] is not None:
         raise result[1]
     return result[0]
@@ -266,7 +267,7 @@ class Run:
         print_once(f"The result goes to {self.folder}", f"Computing in {precision}")
         with stop_at_sigterm(trainer):
             trainer.train(resume_from_checkpoint=self.checkpoint)
-        self.metrics = metrics_of_training(trainer.args, trainer.state)
+        self.metrics = broadcast_from_main(lambda: metrics_of_training(trainer.args, trainer.state))
 
     def save(self, trainer: ResumableTrainer) -> None:
         """Save the model, with weights rounded to `weights_dtype`; the model stays in float32."""
