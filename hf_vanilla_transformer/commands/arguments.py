@@ -50,7 +50,7 @@ SECTIONS = {
     "attn_implementation",
     "training": "precision mask_rate mean_span_length class_weights augment calibrate baseline "
     "early_stopping_patience max_tokens max_sentences average_last length_penalty",
-    "output": "output_dir weights_dtype license dry_run resume_from_checkpoint",
+    "output": "output_dir weights_dtype license resume_from_checkpoint",
 }
 
 

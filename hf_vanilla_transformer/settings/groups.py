@@ -119,7 +119,6 @@ class ModelArguments:
         default="float32", help="Precision the trained weights are rounded to and saved in."
     )
     license: str | None = HfArg(default=None, help="Licence of the weights, as the Hub names it; by default none.")
-    dry_run: bool = HfArg(default=False, help="Say what the data and the model are; write nothing.")
     tokenizer_model: VocabularyKind = HfArg(default="bpe", help="Kind of a new vocabulary.")
     vocab_size: int = HfArg(default=8007, help="Size of a new vocabulary.")
 

@@ -67,8 +67,6 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
             validation = collator.corrupted(sorted_by_length(validation))
 
         model = run.make_model(VanillaTransformerForConditionalGeneration, config)
-        if arguments.dry_run:
-            return run
         trainer = TokenBudgetTrainer(
             max_tokens=text_arguments.max_tokens,
             model=model,

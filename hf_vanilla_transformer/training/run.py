@@ -144,7 +144,7 @@ class Run:
     Attributes:
         folder: The run's folder.
         checkpoint: The checkpoint that the run resumes from; None for a new run.
-        metrics: The content of `metrics.json`; empty after a dry run.
+        metrics: The content of `metrics.json`.
         model: The trained model.
         tokenizer: The tokenizer of its texts.
         target_tokenizer: Of a translator, the tokenizer of its translations.
@@ -178,8 +178,6 @@ class Run:
     __str__ = __fspath__  # what takes a folder takes a run
 
     def __enter__(self) -> Self:
-        if self.arguments.dry_run:
-            return self
         with contextlib.ExitStack() as stack:
             self.checkpoint = broadcast_from_main(lambda: self._open_folder(stack))
             self._at_end = stack.pop_all()

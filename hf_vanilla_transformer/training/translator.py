@@ -104,8 +104,6 @@ def train(
                 tokenized["train"] = extend(tokenized["train"], *tokenizers)
 
         model = run.make_model(VanillaTransformerForConditionalGeneration, config)
-        if arguments.dry_run:
-            return run
         if beams > 1:
             model.generation_config.update(num_beams=beams, length_penalty=arguments.length_penalty)
         trainer = trainer_class(

@@ -25,15 +25,13 @@ NSMC_SMALL = str(ROOT / "model_cards/nsmc-small")
 
 
 def test_a_run_says_where_it_goes_what_it_reached_and_what_comes_next(succeed, refused, here):
-    *facts, sizes = succeed("train-classifier", "sample", *QUICK, "--dry_run").splitlines()
-    assert sizes.startswith("model: d_model 16, layers 1, heads 4, feed-forward 16 and 256, vocabulary 1,500; ")
-    assert not os.path.exists("runs") and facts[0] == "rows: train 510, validation 90, test 120"
-    assert facts[1] == "labels of train: negative 255 (50%), positive 255 (50%)"
-    out = succeed("train-classifier", "sample", *QUICK)
+    lines = succeed("train-classifier", "sample", *QUICK).splitlines()
     assert set(os.listdir("runs/sample")) >= RUN_FILES
     assert "runs/sample is not empty" in refused("train-classifier", "sample", *QUICK)
-    lines = out.splitlines()
-    assert lines[: len(facts)] == facts and lines[len(facts) + 1] == "The result goes to runs/sample"
+    assert lines[0] == "rows: train 510, validation 90, test 120"
+    assert lines[1] == "labels of train: negative 255 (50%), positive 255 (50%)"
+    assert lines[3].startswith("model: d_model 16, layers 1, heads 4, feed-forward 16 and 256, vocabulary 1,500; ")
+    assert lines[4] == "The result goes to runs/sample"
     accuracy = read_json(Path("runs/sample/metrics.json"))["test"]["accuracy"]
     assert [line for line in lines if line.startswith(f"test accuracy: {accuracy:.4f}")]
     assert lines[-2].endswith("echo 'TEXT' | vanilla-transformer predict --model runs/sample")
@@ -193,12 +191,11 @@ def test_weights_of_classes_and_another_loss_exclude_each_other(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_a_recipe_leaves_out_what_a_model_or_tokenizer_brings(trained, tmp_path, caplog):
+def test_a_recipe_leaves_out_what_a_model_or_tokenizer_brings(trained, caplog):
     """The settings of a new model and a new vocabulary; the others of the recipe count."""
-    settings = {"output_dir": tmp_path / "run", "dry_run": True, "max_length": 64}
-    run = train_classifier("few-rows", model=trained, **settings)
+    (_, arguments, training), _ = read_settings(GROUPS, "few-rows", {"model": trained}, "train-classifier")
     assert "--model: brings its own, so the recipe's vocab_size, config are left out" in caplog.text
-    assert (run.training.learning_rate, run.arguments.config) == (3e-4, {})
-    run = train_classifier("few-rows", tokenizer=trained, **settings)
+    assert (training.learning_rate, arguments.config) == (3e-4, {})
+    (_, arguments, _), _ = read_settings(GROUPS, "few-rows", {"tokenizer": trained}, "train-classifier")
     assert "--tokenizer: brings its own, so the recipe's vocab_size are left out" in caplog.text
-    assert run.arguments.config["d_model"] == 128
+    assert arguments.config["d_model"] == 128
