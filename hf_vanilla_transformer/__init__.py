@@ -28,6 +28,7 @@ _MODULES = {
     "convert_checkpoint": "conversion",
     "evaluate": "evaluation.evaluate",
     "export": "exports",
+    "load_source_state_dict": "conversion",
     "pretrain": "training.pretraining",
     "to_source_state_dict": "conversion",
     "train_classifier": "training.classifier",
@@ -56,6 +57,7 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from .configuration_vanilla_transformer import VanillaTransformerConfig as VanillaTransformerConfig
     from .conversion import convert_checkpoint as convert_checkpoint
+    from .conversion import load_source_state_dict as load_source_state_dict
     from .conversion import to_source_state_dict as to_source_state_dict
     from .evaluation.evaluate import evaluate as evaluate
     from .exports import export as export

@@ -15,8 +15,6 @@ COMMANDS = {
     "evaluate": "Measure a classifier or a translator.",
     "translate": "Translate texts.",
     "pretrain": "Pretrain an encoder-decoder on plain text.",
-    "train-tokenizer": "Train a SentencePiece-style tokenizer.",
-    "convert-checkpoint": "Convert a tutorial's checkpoint, or back.",
     "export": f"Export a model to {' or '.join(form.title for form in FORMATS.values())}.",
     "page": "Make a web page that shows each step of a model.",
     "push-to-hub": "Upload a run's folder to the Hugging Face Hub.",

@@ -113,7 +113,7 @@ def refused(run):
 
     def refused(name: str, *arguments, **options) -> str:
         status, out, err = run(name, *arguments, **options)
-        silent = ("predict", "translate", "convert-checkpoint", "export", "page", "push-to-hub")
+        silent = ("predict", "translate", "export", "page", "push-to-hub")
         assert status == 2 and not (out and name in (*silent, "experiments/soft_labels.py"))
         return error_line(name, err)
 

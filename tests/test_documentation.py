@@ -14,10 +14,10 @@ from accelerate.commands.launch import launch_command_parser
 from exports.models import random_model, save
 from processes import run_program
 from shared import QUIET, ROOT, TINY, TINY_TRANSLATOR, TWO_STEPS, read_json, tiny_config
-from test_conversion import checkpoint
+from test_conversion import assert_identical, checkpoint
 from torch.distributed.run import get_args_parser
-from transformers import AutoModel
 
+from hf_vanilla_transformer import to_source_state_dict
 from hf_vanilla_transformer.__main__ import COMMANDS
 from hf_vanilla_transformer.hub.upload import repository_files
 
@@ -25,7 +25,7 @@ from hf_vanilla_transformer.hub.upload import repository_files
 DOCS = sorted(page.relative_to(ROOT).as_posix() for page in (ROOT / "docs").rglob("*.md"))
 PAGES = ["README.md", "CONTRIBUTING.md", *DOCS]
 CHAPTERS = sorted(file.relative_to(ROOT).as_posix() for file in (ROOT / "docs" / "walkthrough").rglob("[0-9]*.py"))
-# Their commands need a tutorial's files: see below and test_korean_pages.py.
+# Their programs need a tutorial's files: see below and test_korean_pages.py.
 WITH_FILES = [page for page in DOCS if page.startswith("docs/tutorials/")]
 
 
@@ -241,22 +241,16 @@ def test_the_page_of_what_works_with_it(place, clone):
         repository_files("runs/own")
 
 
-TUTORIALS = [words for page in WITH_FILES if not page.endswith(".ko.md") for words in lines(page)]
-TUTORIALS = [words for words in TUTORIALS if "--config" in words]
-
-
-@pytest.mark.parametrize("words", TUTORIALS, ids=[words[words.index("--source") + 1] for words in TUTORIALS])
-def test_the_tutorials_pages_commands_run(succeed, words, tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", [page for page in WITH_FILES if not page.endswith(".ko.md")])
+def test_the_tutorials_pages_programs_convert(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    name, *arguments = command(words)
-    source, file, config = (arguments[arguments.index(f"--{flag}") + 1] for flag in ("source", "checkpoint", "config"))
+    source, program = Path(page).stem, blocks(page, "python")[0]
     state_dict = checkpoint({"torch-nn-transformer": "torch-nn-transformer-norm-last"}.get(source, source))
-    torch.save(state_dict, file)
-    succeed(name, *arguments)
-    model = AutoModel.from_pretrained("runs/converted")
-    for field, value in json.loads(config).items():
-        value = {int(number): label for number, label in value.items()} if field == "id2label" else value
-        assert getattr(model.config, field) == value
+    torch.save(state_dict, re.search(r'load_source_state_dict\("(.*)"\)', program)[1])
+    names: dict = {}
+    exec(compile(program, page, "exec"), names)
+    loaded = type(names["model"]).from_pretrained("runs/converted")
+    assert_identical(to_source_state_dict(loaded, source), state_dict)
 
 
 def test_the_tutorials_pages_program_runs():

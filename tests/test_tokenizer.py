@@ -8,7 +8,6 @@ import pytest
 from shared import ROOT
 from transformers import AutoTokenizer
 
-from hf_vanilla_transformer.data.labelled_text import load_labelled_text
 from hf_vanilla_transformer.data.nsmc import SAMPLES
 from hf_vanilla_transformer.tokenizer import (
     SPECIAL_TOKENS,
@@ -240,15 +239,3 @@ def test_an_imported_model_gives_the_ids_of_sentencepiece(make_model, model_type
     else:
         assert (tokenizer.unk_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id) == (0, 1, 2)
         assert tokenizer.pad_token is None
-
-
-def test_a_tokenizer_of_a_file_is_that_of_the_function(succeed, tmp_path):
-    texts = [text.encode("cp949", "ignore").decode("cp949") for text in load_labelled_text("sample")["train"]["text"]]
-    (tmp_path / "corpus.txt").write_text("\n".join(texts), encoding="cp949")
-    flags = ["--texts", tmp_path / "corpus.txt", "--encoding", "cp949", "--output_dir", tmp_path / "trained"]
-    flags += ["--vocab_size", 1000, "--model", "unigram", "--lowercase", "true", "--max_length", 9]
-    succeed("train-tokenizer", *flags)
-    expected = train_tokenizer(texts, vocab_size=1000, model="unigram", lowercase=True, max_length=9)
-    made = AutoTokenizer.from_pretrained(tmp_path / "trained")
-    assert made.get_vocab() == expected.get_vocab() and made(texts).input_ids == expected(texts).input_ids
-    assert made.model_max_length == 9 and not has_capitals(made)

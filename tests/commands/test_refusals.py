@@ -4,9 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-import torch
 from shared import QUIET, ROOT, TINY_TRANSLATOR, TWO_STEPS, tiny_config
-from test_conversion import checkpoint, convert
 from transformers import AutoTokenizer
 
 from hf_vanilla_transformer import VanillaTransformerModel
@@ -20,8 +18,6 @@ FLAGS = {
     "train-classifier": [*TWO_STEPS, "--output_dir", "new"],
     "train-translation": ["--source_column", "num", "--target_column", "de", "--validation_prefix", "val", *QUIET],
     "pretrain": ["--texts", "corpus.txt.gz", "--validation", "10", "--max_length", "12", *TINY_TRANSLATOR, *QUIET],
-    "convert-checkpoint": ["--source", "annotated-transformer", "--checkpoint", "there.pt"],
-    "train-tokenizer": ["--output_dir", "new"],
 }
 FLAGS["train-translation"] += [*TINY_TRANSLATOR, "--max_steps", "4", "--output_dir", "new"]
 FLAGS["pretrain"] += ["--max_steps", "4", "--output_dir", "new"]
@@ -58,15 +54,8 @@ REFUSED = [
     ("pretrain", ["--model", "./headless", "--config", DROPOUT, "--tokenizer", "./other"], "pad_token_id"),
     ("pretrain", ["--model", NSMC_SMALL, "--config", DROPOUT, "--max_length", "999"], "--max_length"),
     ("pretrain", ["--model", NSMC_SMALL, "--config", DROPOUT, "--preset", "base"], "--preset"),
-    ("convert-checkpoint", [], "exactly one of the two"),
-    ("convert-checkpoint", ["--output_dir", "./new"], "encoder_attention_heads, decoder_attention_heads"),
-    ("convert-checkpoint", ["--model", "./here"], "there.pt"),
-    ("convert-checkpoint", ["--model", "./here", "--config", TWO], "--config"),
-    ("train-tokenizer", [], "--texts"),
-    ("train-tokenizer", ["--texts", "missing.txt"], "missing.txt"),
-    ("train-tokenizer", ["--texts", "three.csv", "--vocab_size", "9"], "9"),
-    ("train-tokenizer", ["--texts", "latin1.txt"], "latin1.txt"),
-    ("train-tokenizer", ["--texts", "three.csv", "--output_dir", "latin1.txt"], "latin1.txt"),
+    ("pretrain", ["--texts", "missing.txt"], "missing.txt"),
+    ("pretrain", ["--texts", "latin1.txt"], "latin1.txt"),
 ]
 
 
@@ -82,8 +71,6 @@ def faults(here, corpus, text_file, text_tokenizer) -> Path:
     Path("corrupt", "model.safetensors").write_bytes(b"not safetensors")
     Path("three.csv").write_text("document,label\n" + "x,a\ny,b\nz,c\n" * 40)
     Path("latin1.txt").write_bytes("caf\xe9".encode("latin-1"))
-    torch.save(checkpoint("annotated-transformer"), "there.pt")
-    convert("annotated-transformer").save_pretrained("here")
     return here
 
 

@@ -82,6 +82,9 @@ def test_the_split_goes_by_its_seed(text_file):
         load_corpus([text_file], validation=20, seed=seed)["validation"]["text"][:] for seed in (1, 1, 2)
     )
     assert first == same != other
+    in_cp949 = text_file.with_name("corpus.txt")
+    in_cp949.write_text("\n".join(LINES), encoding="cp949")
+    assert {*load_corpus([in_cp949], encoding="cp949")["train"]["text"]} <= {*LINES}
     both = load_corpus([text_file, text_file])
     assert len(both["train"]) + len(both["validation"]) == 124 and len(both["validation"]) == 1
     for wrong in (62, 0, -1, float("nan")):
