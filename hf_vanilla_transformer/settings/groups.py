@@ -159,9 +159,6 @@ class DataArguments(RobustnessArguments, LabelledTextArguments):
 
 @dataclass
 class ClassifierArguments(VocabularyArguments):
-    class_weights: Literal["balanced"] | None = HfArg(
-        default=None, help="`balanced`: in the loss, rare classes count as much in all as frequent ones."
-    )
     augment: list[str] = HfArg(default_factory=list, help="Change texts anew in each epoch: `spacing`, `typing_slip`.")
     calibrate: bool = HfArg(default=True, help="Scale the head to the probabilities of the validation split.")
     baseline: bool = HfArg(default=True, help="Measure a linear model of character n-grams beside the result.")

@@ -13,7 +13,6 @@ from transformers import EarlyStoppingCallback, PreTrainedTokenizerBase, Trainer
 
 from ..data.labelled_text import tokenize
 from ..data.labels import label_names
-from ..data.rows import column_array
 from ..errors import DataError
 from ..evaluation.metrics import (
     calibration_scores,
@@ -35,7 +34,6 @@ from ..tokenizer import join_spaced_characters
 from .augmentation import AugmentingCollator
 from .baseline import measure_baseline
 from .calibration import calibrate
-from .losses import balanced_loss
 from .report import describe_data
 from .run import Run, broadcast_from_main, make_config, print_once
 from .trainer import ResumableTrainer, data_seed
@@ -90,10 +88,8 @@ def train(
         script: As in `Run.finish`.
     """
     problem_type = data_arguments.problem_type or SINGLE
-    check_settings(arguments, training, settings, problem_type)
+    check_settings(training, settings, problem_type)
     check_robustness(data_arguments.robustness, problem_type)
-    if arguments.class_weights and compute_loss_func is not None:
-        raise DataError("--class_weights: not with another loss, compute_loss_func")
     with Run(arguments, training, settings, METRICS[problem_type]) as run:
         run.data = data_arguments.data
         with training.main_process_first(desc="data"):
@@ -122,9 +118,6 @@ def train(
         config.problem_type = None if problem_type == SINGLE else problem_type
         # For another number of labels, `from_pretrained` makes a new head.
         model = run.make_model(VanillaTransformerForSequenceClassification, config, ignore_mismatched_sizes=True)
-        if arguments.class_weights:
-            every_label = torch.tensor(column_array(tokenized["train"], "labels"))
-            compute_loss_func = balanced_loss(every_label, len(labels), training.label_smoothing_factor)
         collator, callbacks = None, list[TrainerCallback]()  # Trainer's own collator pads
         if arguments.early_stopping_patience is not None:
             training.restore_callback_states_from_checkpoint = True  # a resumed run continues the count
@@ -191,16 +184,12 @@ def measure(
     return metrics
 
 
-def check_settings(
-    arguments: ClassifierArguments, training: TrainingArguments, settings: dict[str, Any], problem_type: str
-) -> None:
-    """Refuse settings that need one class a text; choose the metric for the best model, unless it is given."""
-    of_classes = {"class_weights": arguments.class_weights, "label_smoothing_factor": training.label_smoothing_factor}
-    for name in (name for name, value in of_classes.items() if value and problem_type != SINGLE):
-        raise DataError(f"--{name}: only where each text has one class, not with --problem_type {problem_type}")
+def check_settings(training: TrainingArguments, settings: dict[str, Any], problem_type: str) -> None:
+    """Refuse label smoothing without classes; choose the metric for the best model, unless it is given."""
+    if training.label_smoothing_factor and problem_type != SINGLE:
+        raise DataError(f"--label_smoothing_factor: only where each text has one class, not with {problem_type}")
     if (metric := settings.get("metric_for_best_model")) is None:
-        metric = "macro_f1" if arguments.class_weights else headline_of(problem_type)[0]
-        training.metric_for_best_model = metric
+        training.metric_for_best_model = metric = headline_of(problem_type)[0]
     if "greater_is_better" not in settings:
         training.greater_is_better = metric.removeprefix("eval_") not in ERRORS
 

@@ -1,12 +1,9 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Losses that transformers does not have: the Annotated Transformer's label smoothing, weights of labels."""
-
-from collections.abc import Callable
-from typing import Any
+"""A loss that transformers does not have: the Annotated Transformer's label smoothing."""
 
 import torch
 from torch import nn
-from transformers.modeling_outputs import Seq2SeqLMOutput, Seq2SeqSequenceClassifierOutput
+from transformers.modeling_outputs import Seq2SeqLMOutput
 
 from ..errors import DataError
 
@@ -65,23 +62,3 @@ class LabelSmoothingLoss:
         if num_items_in_batch is None:
             num_items_in_batch = (labels != -100).sum().clamp(min=1)
         return loss / num_items_in_batch
-
-
-def balanced_loss(labels: torch.Tensor, number: int, label_smoothing: float = 0.0) -> Callable[..., torch.Tensor]:
-    """Return the cross-entropy in which each of a number of labels counts the same in all: a `compute_loss_func`.
-
-    Args:
-        labels: Those of all training rows, (rows,), int64. Their weights are scikit-learn's "balanced", rows / (labels
-            x rows of the label); of a label that no row has 0.
-        number: The number of labels.
-        label_smoothing: Share of the probability that is spread over all labels.
-    """
-    counts = torch.bincount(labels, minlength=number)
-    weights = torch.where(counts > 0, len(labels) / (number * counts.clamp(min=1)), 0.0)
-    criterion = nn.CrossEntropyLoss(weights, reduction="sum", label_smoothing=label_smoothing)
-
-    def compute_loss(outputs: Seq2SeqSequenceClassifierOutput, labels: torch.Tensor, num_items_in_batch: Any = None):
-        loss = criterion.to(labels.device)(outputs.logits.float(), labels)
-        return loss / (len(labels) if num_items_in_batch is None else num_items_in_batch)
-
-    return compute_loss

@@ -11,11 +11,10 @@ from shared import QUIET, ROOT, RUN_FILES, TINY, TWO_STEPS, read_json
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
-from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.evaluation.metrics import classification_report
 from hf_vanilla_transformer.settings.reading import read_settings
 from hf_vanilla_transformer.tokenizer import train_tokenizer
-from hf_vanilla_transformer.training.classifier import GROUPS, headline, train, train_classifier
+from hf_vanilla_transformer.training.classifier import GROUPS, headline, train_classifier
 
 
 QUICK = [*TWO_STEPS, "--vocab_size", "1500", *TINY]
@@ -156,11 +155,10 @@ def test_several_labels_a_text_from_training_to_prediction(succeed, films, tmp_p
     ]
 
 
-def test_numbers_from_training_to_prediction(succeed, refused, films, tmp_path):
+def test_numbers_from_training_to_prediction(succeed, films, tmp_path):
     data = ["--data", films, "--text_column", "text", "--label_column", "rating"]
     kind = ["sample", "--problem_type", "regression"]
     run_folder = tmp_path / "run"
-    assert "--class_weights" in refused("train-classifier", *kind, *data, *SMALL_RUN, "--class_weights", "balanced")
     out = succeed("train-classifier", *kind, *data, "--output_dir", run_folder, *SMALL_RUN)
     metrics = read_json(run_folder / "metrics.json")
     assert f"\ntest mean absolute error: {metrics['test']['mae']:.4f}; a linear model" in out
@@ -170,25 +168,6 @@ def test_numbers_from_training_to_prediction(succeed, refused, films, tmp_path):
     out = succeed("predict", "--model", run_folder, stdin="웃긴 영화\n")
     (answer,) = pipeline("text-classification", model=str(run_folder), function_to_apply="none")("웃긴 영화")
     assert float(out.split("\t")[0]) == pytest.approx(answer["score"], abs=1e-4) and out.endswith("\t웃긴 영화\n")
-
-
-def test_rare_classes_may_count_as_much_as_frequent_ones(succeed, tmp_path):
-    rows = [*(f"좋다 {number},a\n" for number in range(40)), *(f"나쁘다 {number},b\n" for number in range(8))]
-    (tmp_path / "rare.csv").write_text("text,label\n" + "".join(rows), encoding="utf-8")
-    data = ["--data", tmp_path / "rare.csv", "--text_column", "text", "--class_weights", "balanced"]
-    succeed("train-classifier", *data, "--output_dir", tmp_path / "run", *SMALL_RUN)
-    metrics = read_json(tmp_path / "run" / "metrics.json")
-    weighted = metrics["epochs"][-1]["eval_loss"]
-    assert weighted != pytest.approx(metrics["validation"]["log_loss"], rel=1e-4)  # which has no weights
-
-
-def test_weights_of_classes_and_another_loss_exclude_each_other(tmp_path):
-    """Whichever counted, the other would be ignored."""
-    settings = {"data": "sample", "class_weights": "balanced", "output_dir": tmp_path / "run"}
-    read, recorded = read_settings(GROUPS, None, settings, "train-classifier")
-    with pytest.raises(DataError, match="--class_weights"):
-        train(*read, recorded, compute_loss_func=torch.nn.functional.cross_entropy)
-    assert not (tmp_path / "run").exists()
 
 
 def test_a_recipe_leaves_out_what_a_model_or_tokenizer_brings(trained, caplog):

@@ -5,12 +5,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from shared import ROOT, tiny_config
-from sklearn.utils.class_weight import compute_class_weight
 from transformers import Trainer, TrainingArguments
-from transformers.modeling_outputs import Seq2SeqLMOutput, SequenceClassifierOutput
+from transformers.modeling_outputs import Seq2SeqLMOutput
 
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
-from hf_vanilla_transformer.training.losses import LabelSmoothingLoss, balanced_loss, smoothed_targets
+from hf_vanilla_transformer.training.losses import LabelSmoothingLoss, smoothed_targets
 from hf_vanilla_transformer.training.trainer import noam_peak
 
 
@@ -71,13 +70,3 @@ def test_a_label_that_is_the_pad_is_refused():
     with pytest.raises(ValueError, match="a label is the pad, 0"):
         loss(Seq2SeqLMOutput(logits=logits), torch.tensor([[4, 5, 0]]))
     assert loss(Seq2SeqLMOutput(logits=logits), torch.full((1, 3), -100)) == 0
-
-
-def test_the_balanced_loss_has_scikit_learns_weights():
-    labels, logits = torch.tensor([0, 0, 0, 1, 2, 2]), torch.randn(6, 4)
-    weights = torch.tensor([*compute_class_weight("balanced", classes=np.arange(3), y=labels.numpy()), 0.0]).float()
-    outputs = SequenceClassifierOutput(logits=logits)
-    each = torch.nn.functional.cross_entropy(logits, labels, reduction="none") * weights[labels]
-    # A label that no row has counts among the labels.
-    torch.testing.assert_close(balanced_loss(labels, 4)(outputs, labels), each.mean() * 3 / 4)
-    torch.testing.assert_close(balanced_loss(labels, 4)(outputs, labels, 12), each.sum() / 12 * 3 / 4)
