@@ -115,8 +115,7 @@ def made_small(name: str, arguments: list[str]) -> list[str]:
     if name == "train-classifier":
         data = [] if "--data" in arguments else ["--data", "sample"]
         size = ["--vocab_size", "30" if "my.csv" in arguments else "1500", *TINY] if from_scratch else []
-        stop = ["--early_stopping_patience=null"] if "--early_stopping_patience" in arguments else []
-        return [*TWO_STEPS, *data, *size, *stop]
+        return [*TWO_STEPS, *data, *size]
     if name == "pretrain":
         return [*TWO_STEPS, *TINY_TRANSLATOR, "--vocab_size", "60", "--validation", "5"]
     if name == "train-translation":

@@ -48,8 +48,8 @@ SECTIONS = {
     "robustness",
     "model": "model preset config tokenizer tokenizer_model vocab_size vocabularies target_vocab_size lowercase "
     "attn_implementation",
-    "training": "precision mask_rate mean_span_length augment calibrate baseline "
-    "early_stopping_patience max_tokens max_sentences average_last length_penalty",
+    "training": "precision mask_rate mean_span_length augment calibrate baseline max_tokens max_sentences "
+    "average_last length_penalty",
     "output": "output_dir weights_dtype license resume_from_checkpoint",
 }
 

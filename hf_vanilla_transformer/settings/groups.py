@@ -162,9 +162,6 @@ class ClassifierArguments(VocabularyArguments):
     augment: list[str] = HfArg(default_factory=list, help="Change texts anew in each epoch: `spacing`, `typing_slip`.")
     calibrate: bool = HfArg(default=True, help="Scale the head to the probabilities of the validation split.")
     baseline: bool = HfArg(default=True, help="Measure a linear model of character n-grams beside the result.")
-    early_stopping_patience: int | None = HfArg(
-        default=None, help="Stop after so many evaluations without a better one."
-    )
 
     def __post_init__(self):
         from ..data.changes import AUGMENTATIONS
@@ -172,7 +169,6 @@ class ClassifierArguments(VocabularyArguments):
         super().__post_init__()
         if {"id2label", "label2id", "problem_type"} & set(self.config):
             raise DataError("--config: id2label, label2id and problem_type are the data's")
-        check_at_least(1, early_stopping_patience=self.early_stopping_patience)
         if unknown := set(self.augment) - set(AUGMENTATIONS):
             raise DataError(f"--augment: {', '.join(AUGMENTATIONS)}; not {', '.join(sorted(unknown))}")
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from datasets import Dataset, DatasetDict
-from transformers import EarlyStoppingCallback, PreTrainedTokenizerBase, TrainerCallback, TrainingArguments
+from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from ..data.labelled_text import tokenize
 from ..data.labels import label_names
@@ -118,14 +118,10 @@ def train(
         config.problem_type = None if problem_type == SINGLE else problem_type
         # For another number of labels, `from_pretrained` makes a new head.
         model = run.make_model(VanillaTransformerForSequenceClassification, config, ignore_mismatched_sizes=True)
-        collator, callbacks = None, list[TrainerCallback]()  # Trainer's own collator pads
-        if arguments.early_stopping_patience is not None:
-            training.restore_callback_states_from_checkpoint = True  # a resumed run continues the count
-            callbacks.append(EarlyStoppingCallback(arguments.early_stopping_patience))
+        collator = None  # Trainer's own pads
         if arguments.augment:
             training.remove_unused_columns = False  # the collator reads texts
             collator = AugmentingCollator(tokenizer, data_seed(training), arguments.augment)
-            callbacks.append(collator)  # which then knows the epoch
         trainer = ResumableTrainer(
             model,
             training,
@@ -135,7 +131,7 @@ def train(
             processing_class=tokenizer,
             compute_metrics=partial(compute_metrics, problem_type=problem_type),
             compute_loss_func=compute_loss_func,
-            callbacks=callbacks,
+            callbacks=[collator] if collator else None,  # it then knows the epoch
         )
         run.train(trainer)
         if arguments.calibrate and problem_type != REGRESSION:

@@ -9,7 +9,6 @@ import torch
 from accelerate.utils import gather
 from torch.utils.data import DataLoader
 from transformers import (
-    EarlyStoppingCallback,
     PreTrainedModel,
     Seq2SeqTrainer,
     Trainer,
@@ -117,14 +116,8 @@ class ResumableTrainer(Trainer):
         Trainer (transformers 5.24) asks only after a step whether it was the last, and would take one more.
         """
         begin = super()._init_training_state(max_steps, updates, epochs, resume_from_checkpoint, trial)
-        is_over = self.state.global_step >= max_steps
-        if self.args.restore_callback_states_from_checkpoint:  # otherwise the count may be another run's
-            is_over |= any(
-                callback.early_stopping_patience_counter >= callback.early_stopping_patience
-                for callback in self.callback_handler.callbacks
-                if isinstance(callback, EarlyStoppingCallback)
-            )
-        return (epochs, 0) if resume_from_checkpoint is not None and is_over else begin
+        is_over = resume_from_checkpoint is not None and self.state.global_step >= max_steps
+        return (epochs, 0) if is_over else begin
 
     def training_step(self, *args, **kwargs) -> torch.Tensor:
         """Take a step as `Trainer` does; a loss that is infinite or NaN is a FloatingPointError."""

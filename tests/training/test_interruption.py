@@ -1,6 +1,5 @@
 """Runs that are killed, stopped, or diverge: what is left, and that a resumed run ends the same."""
 
-import shutil
 import signal
 from pathlib import Path
 
@@ -148,20 +147,6 @@ def test_auto_leaves_a_finished_run_alone(refused, whole):
 def test_a_folder_has_one_run_at_a_time(refused, tmp_path):
     with FileLock(tmp_path / "_run.lock"):
         assert "a run is going on there" in refused("train-classifier", *CLASSIFIER, "--output_dir", tmp_path)
-
-
-def test_a_resumed_run_stops_as_early(succeed, tmp_path):
-    """The second epoch without a better model than the first one's is the last, interrupted or not."""
-    arguments = ["train-classifier", *CLASSIFIER, "--learning_rate", "0", "--max_steps", "36"]
-    arguments += ["--eval_on_start", "true"]
-    arguments += ["--save_strategy", "epoch", "--load_best_model_at_end", "true", "--early_stopping_patience", "2"]
-    succeed(*arguments, "--output_dir", tmp_path / "whole")
-    for number in (1, 2, 3):
-        name = f"checkpoint-{4 * number}"
-        shutil.copytree(tmp_path / "whole" / name, tmp_path / "run" / name)
-    succeed(*arguments, "--output_dir", tmp_path / "run", *AUTO)
-    assert [entry["step"] for entry in read_json(tmp_path / "run" / "metrics.json")["epochs"]] == [0, 4, 8, 12]
-    assert_same_end(tmp_path / "run", tmp_path / "whole")
 
 
 def test_a_loss_that_is_no_number_stops_the_run_at_its_step(refused, corpus, monkeypatch, tmp_path):

@@ -9,7 +9,6 @@ from shared import read_json, tiny_config
 from transformers import (
     DataCollatorForSeq2Seq,
     DataCollatorWithPadding,
-    EarlyStoppingCallback,
     Seq2SeqTrainingArguments,
     Trainer,
 )
@@ -51,12 +50,11 @@ def arguments(folder, **overrides) -> Seq2SeqTrainingArguments:
     return Seq2SeqTrainingArguments(str(folder), **{**defaults, **overrides})
 
 
-def train_classifier(folder, tokenizer, resume=None, callbacks=(), **overrides) -> Trainer:
+def train_classifier(folder, tokenizer, resume=None, **overrides) -> Trainer:
     torch.manual_seed(0)
     trainer = ResumableTrainer(
         VanillaTransformerForSequenceClassification(tiny_config()),
         arguments(folder, **overrides),
-        callbacks=list(callbacks),
         data_collator=DataCollatorWithPadding(tokenizer),
         train_dataset=rows(64),
         eval_dataset=rows(40),
@@ -110,20 +108,6 @@ def test_a_finished_run_takes_no_further_step(tmp_path, tokenizer):
     assert resumed.state.global_step == 3
     for (name, expected), value in zip(whole.model.named_parameters(), resumed.model.parameters(), strict=True):
         assert torch.equal(value, expected), name
-
-
-EARLY = {"load_best_model_at_end": True, "eval_strategy": "epoch", "save_strategy": "epoch", "learning_rate": 0.0}
-
-
-def test_a_callback_that_stopped_one_run_stops_no_other_at_its_start(tmp_path, tokenizer):
-    """Two folds share it, and `train` is called again: as many steps as with transformers' own Trainer."""
-    stopping, steps = EarlyStoppingCallback(1), []
-    settings = {**EARLY, "num_train_epochs": 5, "restore_callback_states_from_checkpoint": True}
-    for fold in ("one", "two"):
-        trainer = train_classifier(tmp_path / fold, tokenizer, callbacks=[stopping], **settings)
-        steps.append(trainer.state.global_step)
-    trainer.train()
-    assert [*steps, trainer.state.global_step] == [16, 16, 16]
 
 
 @pytest.mark.parametrize("data_seed", [None, 7])
