@@ -579,7 +579,7 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 # 이 명령은 배치마다 토큰 4,096개까지 담고(`max_tokens: 4096`), CPU 코어 하나에서 2시간쯤 걸립니다. 학습하면서 저장해
 # 둔 가중치(**체크포인트**, checkpoint) 가운데 마지막 20개를 평균 냅니다. 테스트 1,000문장을 빔 5개로 번역하면 BLEU는
 # 40.97입니다([기록, 영어](../records.md)). 저장소의 모델은 피드포워드 네트워크가 더 넓고,
-# 번역이 없는 문장도 학습하여 44.22입니다([쌍보다 많은 텍스트](../guides/translate.ko.md#쌍보다-많은-텍스트)).
+# 번역이 없는 문장도 학습하여 44.22입니다([짝이 없는 글도 활용하기](../guides/translate.ko.md#짝이-없는-글도-활용하기)).
 #
 # > *The Annotated Transformer의* 본문은 패딩이 거의 없는 배치를 만든다고 합니다. 2018년판의 `batch_size_fn`이
 # > 그렇습니다. 2022년판의 코드는 그 설명을 남긴 채 모든 문장을 길이 72까지 패딩합니다.

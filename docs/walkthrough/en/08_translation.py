@@ -586,7 +586,7 @@ for text in (
 print(tokenizer.tokenize("Eine Frau liest ein Buch"))
 print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 
-# %% [markdown] source="0fea0712"
+# %% [markdown] source="af01338c"
 # ## Training on your own sentences
 #
 # You train on real sentences as you did in this chapter. You need two files whose lines correspond, or a CSV, TSV
