@@ -34,7 +34,7 @@ from check import check, check_answer
 from torch import nn
 
 
-# %% [markdown] source="96e4a0f7"
+# %% [markdown] source="c6d72e38"
 # ## Recurrent networks read in order
 #
 # Before the Transformer, texts were read by **recurrent neural networks** (RNNs). A recurrent network holds one
@@ -65,7 +65,7 @@ print(tuple(h.shape))
 # The **attention** of the Transformer sees all tokens at once and mixes them (chapter 3). It neither waits nor takes
 # the long way.
 
-# %% [markdown] source="a6773fe4"
+# %% [markdown] source="102d2f50"
 # ## Cost, order, distance
 #
 # A network consists of stages called **layers**. Table 1 of the paper compares three properties of each kind of
@@ -87,7 +87,7 @@ d = 512
 costs = {n: {"self-attention": n * n * d / 1e6, "recurrent": n * d * d / 1e6} for n in (30, 512, 4096)}
 pd.DataFrame(costs).rename(columns="length {}".format).round(1)
 
-# %% [markdown] source="ac7b54d5"
+# %% [markdown] source="7e5579ae"
 # Where the sentence is shorter than the dimension, self-attention computes less than a recurrent layer. Most
 # sentences that are translated are shorter.
 #
@@ -175,7 +175,7 @@ print(
 # %%
 print(table.sum(dim=1), table.mean(dim=1, keepdim=True).shape, table.amax(dim=1, keepdim=True))
 
-# %% [markdown] source="35c2d7e3"
+# %% [markdown] source="9a798deb"
 # ### Write it: `softmax`
 #
 # The **softmax** turns scores into positive numbers that sum to 1. It decides how much attention looks at what
@@ -267,7 +267,7 @@ print(loss.item(), number.grad.item())  # (3 - 1)² and its derivative 2 × (3 -
 with torch.inference_mode():
     print(((number - 0.1 * number.grad - 1) ** 2).item())  # after a small move, it is smaller
 
-# %% [markdown] source="33cd397e"
+# %% [markdown] source="e707ac3a"
 # ## How much is forgotten?
 #
 # Now measure what was put off at the beginning. A **gradient** says how much the output changes if the input changes
@@ -310,7 +310,7 @@ plot_lines(
 # In the recurrent network, the gradient gets smaller with distance; note the logarithmic axis. Attention does not
 # depend on distance. Improved recurrent networks such as the LSTM forget less, but they wait all the same.
 
-# %% [markdown] source="cb1566f5"
+# %% [markdown] source="ff5d2be6"
 # ## In short
 #
 # - A recurrent network reads tokens in order: it cannot work in parallel, and the gradients of distant tokens
@@ -361,7 +361,7 @@ plot_lines(
 # below it. If you are stuck, unfold the hints one at a time. In the edition with blanks, the answer is folded; in
 # the solved edition, it is filled in.
 
-# %% [markdown] source="27fddba8"
+# %% [markdown] source="6002c587"
 # ### Exercise 1 ★ 3 min
 #
 # Use broadcasting to make the multiplication table of 1 to 9 in one line. The entry for 7 times 8 is 56.
@@ -390,7 +390,7 @@ check_answer(
     (lambda it: it.equal(numbers[:, None] + numbers[None, :]), "This is the table of sums, not of products."),
 )
 
-# %% [markdown] source="a2701b5e"
+# %% [markdown] source="cf6f0a57"
 # ### Exercise 2 ★ 5 min
 #
 # Without `@`, make the matrix product `table @ table.T` from broadcasting and `sum`.
@@ -418,7 +418,7 @@ check_answer(
     (lambda it: it.shape == (2, 2, 3), "Not added up yet: sum the last dimension."),
 )
 
-# %% [markdown] source="c181247f"
+# %% [markdown] source="2be28392"
 # ### Exercise 3 ★★ 8 min
 #
 # Write a function that starts at $x = 3$ and lowers the loss $(x - 1)^2$. It moves $x$ `steps` times, each time by
