@@ -60,7 +60,7 @@ korean = load_labelled_text("sample")["train"]["text"]  # film reviews in Korean
 counts = Counter(word for review in korean for word in review.split())
 print([word for word in counts if word.startswith("영화")])
 
-# %% [markdown] source="5b33f6e2"
+# %% [markdown] source="db0d1d6d"
 # If each of these is a token of its own, the vocabulary grows without end, and new words keep coming. English does
 # the same, but less often: *bored*, *boring*, *boredom*. The other extreme is to make each character a token: then
 # hardly any token is new, but texts become long, and one token means almost nothing. Let us count.
@@ -77,7 +77,7 @@ def describe(split):
 pd.DataFrame([describe(str.split), describe(list)], index=["words", "characters"]).round(1)
 
 
-# %% [markdown] source="e8518aed"
+# %% [markdown] source="822b2f89"
 # Of the tokens in the test reviews, about a quarter are new if we split into words. If we split into characters,
 # texts become about five times as long.
 #
@@ -166,7 +166,7 @@ for _ in range(3):
     words = [merge(word, left, right) for word in words]
     print(f"{left} + {right}:", words)
 
-# %% [markdown] source="6ab47371"
+# %% [markdown] source="8017922e"
 # `bo` (three times), `bor` (three times) and `bore` (twice) became pieces. Nobody chose them: counting alone found
 # them. The merges of *bored*, in their order, make a tree.
 
@@ -185,7 +185,7 @@ pieces = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
 print(len(tokenizer))
 print("The longest pieces:", sorted(pieces[7:], key=len)[-8:])
 
-# %% [markdown] source="6371298a"
+# %% [markdown] source="7e66830c"
 # Add the trained vocabulary to the table. Far fewer tokens are new than with words, and texts are much shorter than
 # with characters.
 
@@ -218,7 +218,7 @@ pd.DataFrame(
     columns=["id", "token", "meaning"],
 )
 
-# %% [markdown] source="b2dcc5f2"
+# %% [markdown] source="1241a0dc"
 # These chapters use four of them: `[PAD]`, `[UNK]`, `[BOS]` and `[EOS]`.
 #
 # > *Each tutorial has its own ids.* In transformer-evolution and in this package, `[PAD]` is 0. The Multi30k
@@ -245,7 +245,7 @@ ids = tokenizer("The best film 🦖 뷁!")["input_ids"]
 print(tokenizer.convert_ids_to_tokens(ids))
 print(tokenizer.decode(ids))
 
-# %% [markdown] source="7427c69c"
+# %% [markdown] source="20a83dcb"
 # For a character that never occurred in training, there is no piece. It becomes `[UNK]` (unknown), and turning the
 # ids back into text does not restore it. The more text a vocabulary is made from, the rarer this is.
 #
@@ -259,7 +259,7 @@ for sentence in sentences:
     ids = tokenizer(sentence)["input_ids"]
     print(tokenizer.convert_ids_to_tokens(ids), ids)
 
-# %% [markdown] source="5a97d82b"
+# %% [markdown] source="4b93ce4e"
 # A neural network processes many sentences at once. For that, the ids must stand in a rectangle, a tensor. But the
 # two sentences differ in length. Filling the shorter one with `[PAD]` is called **padding**. GPUs are fastest if
 # lengths are multiples of 8, so we pad to a multiple of 8.
@@ -296,7 +296,7 @@ print(len(large))
 print(large.tokenize("A man plays the guitar in the park."))
 print(tokenizer.tokenize("A man plays the guitar in the park."))
 
-# %% [markdown] source="fee9e57f"
+# %% [markdown] source="b1679008"
 # With the large vocabulary, each word is one token. It was made from more text and has 6,000 pieces, so frequent
 # words became whole pieces.
 #
@@ -410,7 +410,7 @@ check_answer(
     (batch["input_ids"], "These are the ids. Compare them with the id of padding."),
 )
 
-# %% [markdown] source="96adaaed"
+# %% [markdown] source="b8829214"
 # ### Exercise 3 ★★ 8 min
 #
 # Write a function that splits a word with a vocabulary: it starts with characters and merges the learnt pairs in the
