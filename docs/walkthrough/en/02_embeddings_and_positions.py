@@ -62,7 +62,7 @@ print("table:", tuple(embedding.weight.shape), " two sentences:", tuple(input_id
 first = input_ids[0, 0].item()
 print(f"Is the first token's vector row {first} of the table?", vectors[0, 0].equal(embedding.weight[first]))
 
-# %% [markdown] source="846a0b23"
+# %% [markdown] source="ee7ec7ed"
 # Two sentences × eight places × 128 columns (dimensions). At first the numbers in the table are random; training
 # changes them. Afterwards, tokens that are used alike point in similar directions. Let us look at the table of the
 # trained translator multi30k-de-en. For two vectors of length 1, the **dot product** (multiply entry by entry, and
@@ -76,7 +76,7 @@ for token in ("▁red", "▁dog", "▁three"):
     similarity = table @ table[pieces.convert_tokens_to_ids(token)]
     print(token, "->", pieces.convert_ids_to_tokens(similarity.topk(6).indices.tolist())[1:])
 
-# %% [markdown] source="0990310e"
+# %% [markdown] source="a75737d1"
 # ## Why multiply by √d?
 #
 # §3.4 of the paper multiplies the embeddings by $\sqrt{d}$. $d$ is the dimension of the vectors, `d_model` in the
@@ -91,7 +91,7 @@ small = torch.randn(2000, 128) * 128**-0.5
 sizes = {"embedding": small, "embedding × √d": small * math.sqrt(128), "position": modeling.sinusoid_table(100, 128)}
 pd.DataFrame({name: [numbers.square().mean().sqrt().item()] for name, numbers in sizes.items()}, ["size"]).round(2)
 
-# %% [markdown] source="ff9a5d23"
+# %% [markdown] source="3684aa24"
 # Without the factor, the positions drown out the embeddings. With it, the embeddings are a little larger. The other
 # way round, with a standard deviation of 1 *and* the factor √d, the embeddings drown out the positions, and the
 # model hardly learns (chapter 6).
@@ -179,7 +179,7 @@ plot_lines(
     ylabel="value",
 )
 
-# %% [markdown] source="65711a2b"
+# %% [markdown] source="3fddafb7"
 # ## Distances are easy to find
 #
 # There is a reason to pair sines with cosines. Five positions on, a hand is the same hand, turned a little further.
@@ -202,7 +202,7 @@ plot_matrix(
     positions[:60] @ positions[:60].T, title="Dot products of two positions", xlabel="position", ylabel="position"
 )
 
-# %% [markdown] source="392ed7eb"
+# %% [markdown] source="9f294a6e"
 # > *The Annotated Transformer* computes this table in float32. This package computes it in float64 and then converts
 # > it. For an input of 350 tokens, the encoder's outputs differ by about 2e-5 ([table](../../tutorials.md)). *The
 # > document that came with pytorch-transformer* takes the exponential once too often, so that its speeds are not the
@@ -298,7 +298,7 @@ left = tokenizer(sentences, padding=True, pad_to_multiple_of=8, padding_side="le
 for side, mask in (("right", attention_mask[:1]), ("left", left["attention_mask"][:1])):
     print(f"padding on the {side}: mask {mask.tolist()}, positions {modeling.position_ids_from_mask(mask).tolist()}")
 
-# %% [markdown] source="acc04548"
+# %% [markdown] source="8164fe04"
 # The positions are running sums of the mask. So with padding on the left, the real tokens still have the positions
 # 0 to 5. A decoder that continues several texts at once needs its padding on the left, and positions should not
 # depend on how much padding there is.
@@ -315,7 +315,7 @@ for side in ("right", "left"):
     print(side, states[side][0, :4])
 print(torch.allclose(states["right"], states["left"], atol=1e-5))
 
-# %% [markdown] source="5cc47180"
+# %% [markdown] source="03a8cc5b"
 # > *transformer-evolution* counts from 1 and gives padding 0; here, that is `position_offset` 1. *pytorch-seq2seq*
 # > counts padding as well, from 0. With padding on the right, that leaves the positions of the real tokens as they
 # > are.
@@ -340,7 +340,7 @@ for kind in ("sinusoidal", "learned"):
     except ValueError as error:
         print("  ", error)
 
-# %% [markdown] source="60628870"
+# %% [markdown] source="fb0f3258"
 # `position_embedding_type` chooses the kind. In the table above, only `pytorch-seq2seq` has learnt positions.
 #
 # ## In short
@@ -428,7 +428,7 @@ check_answer(
     (lambda it: math.isclose(it[2], math.sin(3 / 10)), "The exponent of the second hand is i/d. It should be 2i/d."),
 )
 
-# %% [markdown] source="f18adfe7"
+# %% [markdown] source="c6cfb5ff"
 # ### Exercise 2 ★★ 5 min
 #
 # From the mask `[0, 0, 1, 1, 1]`, make the positions `[0, 0, 1, 2, 3]` with `cumsum`. They count from 1; padding
