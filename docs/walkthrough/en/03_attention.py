@@ -1,4 +1,4 @@
-# %% [markdown] source="dd8cfe11"
+# %% [markdown] source="bfd88020"
 # # 3. Attention
 #
 # After chapter 2, each token has a vector, but tokens know nothing of each other. The *swing* in "children swing in
@@ -111,7 +111,7 @@ pd.DataFrame(weights @ value, index=fruits, columns=["sour", "soft"]).round(3)
 # %%
 drawings.attention()
 
-# %% [markdown] source="51d564af"
+# %% [markdown] source="03955306"
 # ### Write it: `ScaledDotProductAttention`
 #
 # Turn the equation into a class. L is the number of queries, M that of keys and values, K the dimension of the
@@ -158,7 +158,7 @@ my_attention = ScaledDotProductAttention()
 mixed, same_weights = my_attention(query, key, value)
 print(tuple(mixed.shape), torch.allclose(same_weights, weights), torch.allclose(mixed, weights @ value))
 
-# %% [markdown] source="b3174ee1"
+# %% [markdown] source="fc90b085"
 # ## Why divide by √d_k?
 #
 # The more dimensions, the larger the dot products. For random vectors, their size grows with $\sqrt{d_k}$. If scores
@@ -261,7 +261,7 @@ pd.DataFrame(masked[0], index=tokens[0], columns=tokens[0]).round(2)
 probabilities = masked.softmax(dim=-1)
 pd.DataFrame(probabilities[0], index=tokens[0], columns=tokens[0]).round(2)
 
-# %% [markdown] source="c1afce63"
+# %% [markdown] source="08d20541"
 # In the last *rows*, `[PAD]` is the query. They have weights, but nothing uses their outputs, so they may stay. The
 # weights of the second sentence, and four columns of the weighted sum:
 
@@ -272,7 +272,7 @@ pd.DataFrame(probabilities[1], index=tokens[1], columns=tokens[1]).round(2)
 output = probabilities @ v
 pd.DataFrame(output[1, :, :4], index=tokens[1]).round(2)
 
-# %% [markdown] source="561f19d4"
+# %% [markdown] source="39eb4da4"
 # Now compute both sentences at once with your class. The weights should also equal those that the model itself
 # computes. The model returns the shape (sentence, head, query, key). We leave out the rows in which `[PAD]` is the
 # query: the package does not count padding as positions (chapter 2), so these rows differ.
@@ -336,7 +336,7 @@ pd.DataFrame([similarity], index=["similarity of both ▁swing"], columns=names)
 # %% tags=["english"]
 plot_masks(tokens[0], is_token[0].long().tolist())
 
-# %% [markdown] source="685ca134"
+# %% [markdown] source="d252686c"
 # Blue is what may be seen. One line makes each of the two masks; `&` combines them.
 
 # %%
@@ -363,7 +363,7 @@ print("adding the least number:", (scores + hide_all).softmax(dim=-1)[0, 0, 0])
 _, by_package = modeling.eager_attention_forward(torch.nn.Module().eval(), q1, k1, v1, hide_all, scaling=0.5)
 print("the package:            ", by_package[0, 0, 0])
 
-# %% [markdown] source="ca9de3ca"
+# %% [markdown] source="b081a451"
 # Masking with `-inf` divides 0 by 0, which is `nan`, and a single `nan` spreads through the whole model. Your class
 # does that, too, if it masks with −∞. As long as padding is on the right, there are no such rows, so in these chapters we
 # leave it.
