@@ -1,4 +1,4 @@
-# %% [markdown] source="12bc53ae"
+# %% [markdown] source="32a937a1"
 # # 4. Multi-head attention and feed-forward
 #
 # The attention of chapter 3 looks at a sentence in a single way. But there is much to look at in a sentence: who
@@ -57,14 +57,14 @@ print(x.unflatten(-1, (3, 2)))  # (token 2, head 3, column 2)
 heads = x.unflatten(-1, (3, 2)).transpose(0, 1)  # (head 3, token 2, column 2)
 print(heads)
 
-# %% [markdown] source="cc649bbe"
+# %% [markdown] source="b78ad270"
 # Now heads come first. Each has two tokens with two columns, so the attention of chapter 3 can be computed for each
 # head on its own. Afterwards, we go back the same way and join the six columns (concat).
 
 # %%
 print(heads.transpose(0, 1).flatten(-2))
 
-# %% [markdown] source="d04ddb34"
+# %% [markdown] source="52c4811d"
 # ## Multi-head attention
 #
 # The equations of the paper:
@@ -169,7 +169,7 @@ for name, tensor in steps.items():
     print(f"{name}: {tuple(tensor.shape)}")
 
 
-# %% [markdown] source="f7e05542"
+# %% [markdown] source="74c09c8e"
 # The output has the shape of the input, so any number of layers can be stacked. Compare it with the package's
 # module. Masks are written differently there (chapter 3), so we compare without one.
 
@@ -217,7 +217,7 @@ plot_attention(attentions[0][0], tokens, tokens, title="decoder, layer 0")
 offset = attentions[0][0].argmax(dim=-1) - torch.arange(len(tokens))
 pd.DataFrame(offset, index=[f"head {head}" for head in range(4)], columns=tokens)
 
-# %% [markdown] source="35d0e508"
+# %% [markdown] source="1db61e04"
 # Each head has habits of its own. Head 0 often looks back to the start, `[BOS]`; head 1 mostly at the token itself
 # or back to the start; heads 2 and 3 more often at the last few tokens. Nobody told them to. A large weight does not
 # mean that the token decided the answer, though: several layers follow.
@@ -334,7 +334,7 @@ plot_lines(
 presets = ["base", "annotated-transformer", "pytorch-seq2seq", "pytorch-transformer", "transformer-evolution"]
 print({name: VanillaTransformerConfig.from_preset(name).activation_function for name in presets})
 
-# %% [markdown] source="820ada86"
+# %% [markdown] source="1cc414c2"
 # How much does ReLU really cut? For each layer of the trained decoder, count the columns that became 0. For that, we
 # must look at a value in the middle of a layer. A **hook** in PyTorch is a function that is called whenever a module
 # has computed; it gets the module, its inputs and its output. First, hook a single layer.
@@ -361,7 +361,7 @@ with torch.inference_mode():
 for hook in hooks:
     hook.remove()
 
-# %% [markdown] source="97787fe5"
+# %% [markdown] source="ad4caa79"
 # In the first layer, only 4 % of the 1,024 columns are not 0; in the last, 16 %.
 #
 # ## In short
@@ -415,7 +415,7 @@ for hook in hooks:
 # below it. If you are stuck, unfold the hints one at a time. In the edition with blanks, the answer is folded; in
 # the solved edition, it is filled in.
 
-# %% [markdown] source="26258e1d"
+# %% [markdown] source="cf0350f8"
 # ### Exercise 1 ★★ 8 min
 #
 # `x.view(3, 2, 2)` has the shape of a split into heads (head 3, token 2, column 2), but the numbers are in the
