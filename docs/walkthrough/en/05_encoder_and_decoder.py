@@ -106,7 +106,7 @@ with torch.no_grad():
     print(LayerNorm(4)(x))
     print(torch.allclose(LayerNorm(4)(x), nn.LayerNorm(4)(x), atol=1e-6))
 
-# %% [markdown] source="a51d27b5"
+# %% [markdown] source="111dce5e"
 # Both became the same. Only the relative differences between columns remain.
 #
 # > *The Annotated Transformer and pytorch-transformer* divide by n-1 instead of n in the variance, and add eps
@@ -122,7 +122,7 @@ with torch.no_grad():
 # %%
 drawings.norms()
 
-# %% [markdown] source="d15efe35"
+# %% [markdown] source="f9d64134"
 # In pre-norm, $x$ itself is not normalized: each sub-layer only adds to it, up to the end. That makes deep stacks
 # easy to train. How much it matters is measured later in this chapter, once the model is complete. The vectors grow
 # with each addition, so one more normalization stands at the very end. In this package, `norm_first` and
@@ -139,7 +139,7 @@ pd.DataFrame(
     [[one.norm_first, one.final_norm] for one in configs], index=presets, columns=["norm_first", "final_norm"]
 )
 
-# %% [markdown] source="4cac5657"
+# %% [markdown] source="659475f4"
 # ## Write it: `Dropout`
 #
 # The paper puts **dropout** on the output of each sub-layer, and on the sum of embeddings and positions (§5.4). In
@@ -167,7 +167,7 @@ class Dropout(nn.Module):
 # %%
 check(Dropout)
 
-# %% [markdown] source="a48d85c3"
+# %% [markdown] source="23ba4269"
 # <details><summary>Hint 1</summary>
 #
 # `torch.rand_like(x)` gives random numbers between 0 and 1, in the shape of x. Keep where the random number is at
@@ -236,7 +236,7 @@ check(EncoderLayer)
 #
 # </details>
 
-# %% [markdown] source="1e13fed4"
+# %% [markdown] source="cdf9a4b4"
 # Give it two Korean sentences, in the vocabulary of nsmc-small, the repository's classifier of Korean film reviews.
 # S is the length of the source. The encoder's output is often called `memory`.
 
@@ -250,7 +250,7 @@ x = Embedding(len(reviews_tokenizer), 192)(batch["input_ids"])
 memory = EncoderLayer(192, heads=3, ffn_dim=768)(x, source_mask)
 print(tuple(batch["input_ids"].shape), "->", tuple(x.shape), "->", tuple(memory.shape))
 
-# %% [markdown] source="09586020"
+# %% [markdown] source="69c18ab8"
 # ## Write it: `DecoderLayer`, and cross-attention
 #
 # The encoder reads the source; the decoder writes the answer, token by token. A decoder layer has two attentions.
@@ -290,7 +290,7 @@ class DecoderLayer(nn.Module):
 # %%
 check(DecoderLayer)
 
-# %% [markdown] source="524d24b3"
+# %% [markdown] source="2e54e190"
 # <details><summary>Hint 1</summary>
 #
 # There is one more sub-layer than in the encoder layer, the cross-attention. Each of the three has a norm of its
@@ -304,7 +304,7 @@ check(DecoderLayer)
 #
 # </details>
 
-# %% [markdown] source="b2ac2449"
+# %% [markdown] source="bc462c43"
 # Suppose that four tokens of each answer have been written. T is the number of tokens written so far. Random
 # vectors stand in for them.
 
@@ -340,7 +340,7 @@ plot_attention(
     title="cross-attention, mean of the heads",
 )
 
-# %% [markdown] source="f39fee82"
+# %% [markdown] source="50ced4c9"
 # Rows are the translation, columns the source. A row says: having written up to this token, where in the source does
 # it look to write the next one? So the row of `[BOS]` looks at *Zwei* to write the first word, *Two*.
 #
@@ -389,7 +389,7 @@ check(Encoder)
 #
 # </details>
 
-# %% [markdown] source="6f2446bd"
+# %% [markdown] source="e67bc968"
 # ### `Decoder`
 #
 # It is almost the same as the encoder, but makes a causal mask. The mask must be on the device of the input, CPU or
@@ -431,7 +431,7 @@ check(Decoder)
 #
 # </details>
 
-# %% [markdown] source="e257d835"
+# %% [markdown] source="f5e95491"
 # ### `Transformer`
 #
 # The linear layer at the very end depends on the task. To choose the next token, it has as many outputs as the
@@ -485,7 +485,7 @@ start = torch.full((2, 1), reviews_tokenizer.bos_token_id)
 logits = my_classifier(batch["input_ids"], is_token, start)
 print(tuple(batch["input_ids"].shape), tuple(start.shape), "->", tuple(logits.shape))
 
-# %% [markdown] source="e8f30b7d"
+# %% [markdown] source="20a9a128"
 # This is the Transformer, built from nothing but `nn.Linear` and `nn.Embedding`. All of the repository's answers are
 # together in [my_transformer.py](my_transformer.py).
 #
@@ -540,7 +540,7 @@ before = sum(parameter.numel() for parameter in my_translator.parameters())
 tie_embeddings(my_translator)
 print(f"parameters: {before:,}, tied {sum(parameter.numel() for parameter in my_translator.parameters()):,}")
 
-# %% [markdown] source="c27c79b9"
+# %% [markdown] source="15b8cedb"
 # ## Trained weights in your model
 #
 # Is your model right? It is if, with the weights that the package trained, it gives the same answers as the
@@ -578,7 +578,7 @@ tie_embeddings(my_classifier, head=False)  # encoder and decoder of nsmc-small h
 print(my_classifier.load_state_dict(my_weights(classifier)))
 
 
-# %% [markdown] source="410d0838"
+# %% [markdown] source="23401650"
 # No name is missing, and none is left over. Put the same two sentences into both, and compare the logits. The last
 # digits of 32-bit numbers depend on the order of addition, so we compare in 64 bits (`double`).
 
@@ -624,7 +624,7 @@ print(translate("Zwei Hunde spielen im Schnee."))
 print(translate("Eine Frau liest ein Buch auf einer Bank im Park."))
 
 
-# %% [markdown] source="62d17702"
+# %% [markdown] source="194d28bc"
 # The model that you wrote line by line has translated German into English.
 #
 # ## The gradients of pre-norm and post-norm
@@ -683,7 +683,7 @@ for name, values in norms.items():
 # | settings such as `norm_first` and `position_embedding_type` | to build the models of all tutorials | 2 to 5 |
 # | saving and loading, checks of inputs | so that others can use it | 9 |
 
-# %% [markdown] source="6ce84671"
+# %% [markdown] source="c3b33b8d"
 # ## In short
 #
 # - Each sub-layer adds its result to its input (residual connection), and vectors are brought to one size (layer
@@ -753,7 +753,7 @@ for name, values in norms.items():
 # below it. If you are stuck, unfold the hints one at a time. In the edition with blanks, the answer is folded; in
 # the solved edition, it is filled in.
 
-# %% [markdown] source="09f1e011"
+# %% [markdown] source="4e9a2d27"
 # ### Exercise 1 ★ 8 min
 #
 # See what the causal mask does. Change the last token of `target`, the translation that `my_translator` gets. At
@@ -785,7 +785,7 @@ check_answer(
     (lambda it: not any(it), "All differ. Did you change the source?"),
 )
 
-# %% [markdown] source="1a1b3774"
+# %% [markdown] source="9060929e"
 # ### Exercise 2 ★★ 12 min
 #
 # Derive a class from `EncoderLayer`, and change its `forward` to post-norm, as in the paper: $\mathrm{LayerNorm}(x +
@@ -887,7 +887,7 @@ for name, millions, d in (("base", 65, 512), ("big", 213, 1024)):
     low, high = ((millions + edge) * 1e6 - layers for edge in (-0.5, 0.5))
     print(f"{name}: a vocabulary of {low / d:,.0f} to {high / d:,.0f}")
 
-# %% [markdown] source="c8cc1e23"
+# %% [markdown] source="31cf423e"
 # The two ranges do not overlap. No single vocabulary gives both numbers, so those in the table must be rough.
 #
 # The two models loaded in this chapter are far smaller. Their totals are a little more than the sum of the other
