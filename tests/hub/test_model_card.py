@@ -201,7 +201,7 @@ def test_a_card_has_the_records_measures_of_trust():
         assert f"| {one['change'].replace('_', ' ')} | {one['changed']:,} | {one['accuracy']:.4f} |" in text
     assert f"random spaces | | {test['robustness']['mean_of_spacings']:.4f} |" in text
     low, high = test["accuracy_interval"]
-    assert f"confidence: {low:.3f} to {high:.3f}. Always positive: {test['majority']['share']:.3f}." in text
+    assert f"confidence: {low:.3f} to {high:.3f}. Always answering positive: {test['majority']['share']:.3f}." in text
     for name, key in (("expected calibration error", "expected_calibration_error"), ("Brier score", "brier")):
         assert f"| {name} | {test['uncalibrated'][key]:.4f} | {test[key]:.4f} |" in text
     for one in test["selective"]:
@@ -224,7 +224,7 @@ CHANGES = [
     ("run.json", {"base_model": "kim/parent"}, "\nbase_model: kim/parent\n", "Its parent is [kim/parent](https://hug"),
     ("run.json", {"data": {"source": "kim/movies", **OTHER_TEST}}, "\n- kim/movies\n", "type: kim/movies\n"),
     ("run.json", {"data": {"made": TRANSLATED}}, "`made`: 1,234 rows (SHA-256 `abc`); `run.json` has their recipe."),
-    ("run.json", {"parent_model": {"name": "runs/a"}}, "is the model in `runs/a`, which", "; what its parent's"),
+    ("run.json", {"parent_model": {"name": "runs/a"}}, "is the model in `runs/a`, which", "the terms of its parent's"),
     ("run.json", {"resumed_from": "checkpoint-5"}, " from checkpoint-5 on, seed"),
     ("run.json", {"processes": 4, "device": "cuda"}, "\ntorchrun --nproc_per_node 4 -m hf_vanilla_transformer train-"),
     ("run.json", {"script": "b.py", "processes": 2}, f"\ntorchrun --nproc_per_node 2 b.py {AGAIN} --use_cpu true\n"),

@@ -124,4 +124,4 @@ def test_a_run_is_calibrated_unless_it_is_told_not_to_be(kind, tmp_path):
     test = read_json(tmp_path / "true" / "metrics.json")["test"]
     assert test["uncalibrated"]["brier"] == pytest.approx(runs[1].metrics["test"]["brier"])
     card = (tmp_path / "true" / "README.md").read_text()
-    assert "| without the temperature | with it |" in card and "not calibrated" not in card
+    assert "| before calibration | after calibration |" in card and "not calibrated" not in card
