@@ -6,7 +6,6 @@ import logging
 import os
 import reprlib
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from transformers import HfArgumentParser
 
 from ..data.sources import is_in_memory, name_of
-from ..errors import DataError, check_at_least
+from ..errors import DataError, check_at_least, user_errors
 from .groups import DROPOUT_FIELDS, JsonMapping
 from .recipes import find_recipe, read_file
 
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
 # Settings of a recipe for a new vocabulary or a new model, by the setting that brings an existing one.
 OF_NEW_VOCABULARY = {"vocab_size", "target_vocab_size", "tokenizer_model"}
 OF_NEW = {
-    "tokenizer": OF_NEW_VOCABULARY,
     "model": {"config", "preset", "vocabularies", "tokenizer", *OF_NEW_VOCABULARY},
+    "tokenizer": OF_NEW_VOCABULARY,
 }
 Settings = dict[str, Any]
 logger = logging.getLogger(__name__)
@@ -61,21 +60,14 @@ class SettingsParser(HfArgumentParser):
         flag = self.flags[name]
         if (value is None and name in self.optional) or (name == "data" and is_in_memory(value)):
             return value
-        if flag.nargs == "+":
-            return [self._convert(flag, one) for one in (value if isinstance(value, list | tuple) else [value])]
+        if isinstance(value, list | tuple) and flag.nargs == "+":
+            return [one for item in value for one in self.typed(name, item)]
         if isinstance(value, list | dict) and flag.type in (str, JsonMapping):
             return value  # transformers has settings that are a text, a list or a mapping
-        return self._convert(flag, value)
-
-    def _convert(self, flag: argparse.Action, value: Any) -> Any:
-        if isinstance(value, str | Real | os.PathLike):
-            with suppress(ValueError, TypeError, argparse.ArgumentTypeError):
-                text = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
-                converted = (flag.type if callable(flag.type) else str)(text)
-                if flag.choices is None or converted in flag.choices:
-                    return converted
-        choices = f"; one of {', '.join(map(str, flag.choices))}" if flag.choices else ""
-        self.error(f"argument --{flag.dest}: {reprlib.repr(value)} is no value of this setting{choices}")
+        if not isinstance(value, str | Real | os.PathLike):
+            self.error(f"argument --{name}: {reprlib.repr(value)} is no value of this setting")
+        text = os.fspath(value) if isinstance(value, os.PathLike) else value
+        return getattr(self.parse_args([f"--{name}={text}"]), name)
 
 
 def read_settings(
@@ -98,37 +90,39 @@ def read_settings(
     parser = SettingsParser(groups)
     file = None if recipe is None or isinstance(recipe, dict) else find_recipe(str(recipe), command)
     of_recipe = recipe if isinstance(recipe, dict) else read_file(file) if file else {}
+    of_recipe = {name: parser.typed(name, value) for name, value in of_recipe.items()}
+    given = {name: parser.typed(name, value) for name, value in given.items()}
     if of_recipe.get("push_to_hub") and "push_to_hub" not in given:
         parser.error("the recipe says push_to_hub: to send the result to the Hub, give push_to_hub yourself")
-    given = {name: parser.typed(name, value) for name, value in given.items()}
-    dropout_alone = set(of_recipe.get("config") or ()) <= DROPOUT_FIELDS  # which --model takes, too
+    # Dropout rates are for --model, too.
+    kept = {"config"} if set(of_recipe.get("config", ())) <= DROPOUT_FIELDS else set()
     for source, names in OF_NEW.items():
-        left_out = [name for name in of_recipe if name in names and not (name == "config" and dropout_alone)]
-        if given.get(source) and left_out:
+        if given.get(source) and (left_out := [name for name in of_recipe if name in names - kept]):
             logger.warning(f"--{source}: brings its own, so the recipe's {', '.join(left_out)} are left out")
             of_recipe = {name: value for name, value in of_recipe.items() if name not in left_out}
+        values = of_recipe | given
+        for name in values.keys() & (names - {"config", "tokenizer"}):
+            if values.get(source) and values[name] is not None:
+                parser.error(f"--{name}: has no effect with --{source}, which has its own")
     for name, value in given.items():
         if isinstance(value, dict) and isinstance(of_recipe.get(name), dict):
-            given[name] = {**of_recipe[name], **value}  # its fields override the recipe's
-    values = {**{name: parser.typed(name, value) for name, value in of_recipe.items()}, **given}
+            values[name] = {**of_recipe[name], **value}  # its fields override the recipe's
+    recorded = {
+        name: name_of(value) if is_in_memory(value) else value
+        for name, value in values.items()
+        if belongs_to_recipe(name)
+    }
     if missing := [f"--{name}" for name in parser.required if name not in values]:
         parser.error(f"the following arguments are required: {', '.join(missing)}")
     if any(map(is_training, groups)):
-        for source, names in OF_NEW.items():
-            for name in values.keys() & (names - {"config", "tokenizer"}):
-                if values.get(source) and values[name] is not None:
-                    parser.error(f"--{name}: has no effect with --{source}, which has its own")
         set_machine(values)
         values.setdefault("hub_strategy", "end")  # Trainer's pushes in mid-training send whatever lies in the folder
         values["output_dir"] = values.get("output_dir") or f"runs/{command if file is None else file.stem}"
-    try:
+    with user_errors():
         parsed = parser.parse_dict(values)
-    except (ValueError, TypeError) as error:
-        raise DataError(str(error)) from error
     for arguments in filter(lambda one: is_training(type(one)), parsed):
         check_training(arguments)
-    recorded = {name: value for name, value in {**of_recipe, **given}.items() if belongs_to_recipe(name)}
-    return parsed, {name: name_of(value) if is_in_memory(value) else value for name, value in recorded.items()}
+    return parsed, recorded
 
 
 def belongs_to_recipe(name: str) -> bool:
