@@ -15,6 +15,7 @@ PACKAGE = Path(hf_vanilla_transformer.__file__).parent
 
 # Names read, called or passed. Behind each: whose it is, why no public name does, and the tests that would tell.
 USED = {
+    "_action_groups": "argparse: the sections of a help. commands/test_arguments.py",
     "_actions": "argparse: help and defaults of the flags that HfArgumentParser makes. commands/test_arguments.py",
     "_attn_implementation": "transformers: its own models read it so; only writing it is public. test_modeling.py",
     "_auto_class": "transformers: whether code is saved with a model; only registering is public. test_saving.py",
@@ -26,9 +27,8 @@ USED = {
     "_from_config": "transformers: a new model in a dtype, as after loading; the public `from_config` is that of Auto "
     "classes alone. test_conversion.py",
     "_get_resized_embeddings": "transformers: for `_resize_token_embeddings`",
-    "_group_actions": "argparse: flags of HfArgumentParser in the sections of a help. commands/test_arguments.py",
+    "_group_actions": "argparse: the flags of a section. commands/test_arguments.py",
     "_internal_call": "transformers: saves without a push, which follows with the record. hub/test_upload.py",
-    "_optionals": "argparse: as `_group_actions`",
     "_raise_exceptions_for_missing_entries": "transformers: a file that may be missing, while a network that fails is "
     "an error. commands/test_evaluate.py",
 }

@@ -41,17 +41,6 @@ OF_TRAINER = {
     "resume_from_checkpoint": "A checkpoint to go on from; `auto`: the folder's last whole one, or a new run if there "
     "is none.",
 }
-# The sections of that help, with their settings.
-SECTIONS = {
-    "data": "data texts source_column target_column text_column label_column problem_type train_prefix "
-    "validation_prefix test_prefix validation_fraction validation split_seed max_length encoding dataset_config_name "
-    "robustness",
-    "model": "model preset config tokenizer tokenizer_model vocab_size vocabularies target_vocab_size lowercase "
-    "attn_implementation",
-    "training": "precision mask_rate mean_span_length augment calibrate baseline max_tokens max_sentences "
-    "average_last length_penalty",
-    "output": "output_dir weights_dtype license resume_from_checkpoint",
-}
 
 
 class CommandLine(SettingsParser):
@@ -75,17 +64,13 @@ class CommandLine(SettingsParser):
                 action.help += " (required)"
             if action.choices is None and action.nargs != 0:
                 action.metavar = METAVARS.get(action.type, "true|false")
-        shown = self._optionals._group_actions
-        shown[1:] = sorted(shown[1:], key=lambda action: action.dest not in self.required)
+        for section in self._action_groups:
+            section._group_actions.sort(key=lambda action: action.dest not in ("help", *self.required))
         if of_transformers:
             self.usage = "%(prog)s [RECIPE] [--name value ...]"
             too = "Every field of transformers' TrainingArguments is a setting, too, such as --num_train_epochs."
             recipes = [f"  {name:25} {made}" for name, made in recipes_of(self.prog.split()[-1]).items()]
             self.description = "\n".join([summary, too, *(["", "recipes:", *recipes] if recipes else [])])
-            for title, names in SECTIONS.items():
-                section = [self.flags[name] for name in names.split() if name in self.flags]
-                self.add_argument_group(title)._group_actions.extend(section)
-                shown[:] = [action for action in shown if action not in section]
 
 
 def read_command_line(

@@ -7,7 +7,7 @@
     vanilla-transformer evaluate --model runs/de-en-int8 --data multi30k --num_beams 5 --output_dir runs/bleu
 
 `--data` is measured whole, or its test split where it has one. Without `--data`, the test split of the data of the
-model's recipe is measured. The settings of the data, from --source_column on, are by default those of the recipe.
+model's recipe is measured. The settings of pairs and data are by default those of the recipe.
 
 Writes `report.md`, for people, `evaluation.json`, and `predictions.tsv`: each row with what the model made of it. Of a
 classifier: accuracy, precision, recall and F1 of each label, confusion matrix, calibration, texts per second. Of a

@@ -1,5 +1,8 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""The settings of functions and commands. What does the work is imported late: --help and errors do not need it."""
+"""The settings of functions and commands, with the sections of their help.
+
+What does the work is imported late: --help and errors do not need it.
+"""
 
 import json
 from dataclasses import dataclass
@@ -52,6 +55,7 @@ class SplitArguments:
 class LabelledTextArguments(SplitArguments):
     """Settings of the commands that read labelled text."""
 
+    _argument_group_name = "data"
     data: str = HfArg(default="sample", help="`sample`, `nsmc` or its folder, a TSV/CSV/JSON file, a Hub data set.")
     text_column: str | None = HfArg(
         default=None, help="The column with the texts; by default `text`, or the only one besides the labels."
@@ -67,6 +71,7 @@ class LabelledTextArguments(SplitArguments):
 
 @dataclass(kw_only=True)
 class PairArguments(SplitArguments):
+    _argument_group_name = "pairs"
     source_column: str = HfArg(help="Column, or ending of the files, with the texts to translate.")
     target_column: str = HfArg(help="Column, or ending of the files, with the translations.")
     data: str = HfArg(help="A folder of aligned files, a TSV/CSV/JSON file, or a Hub data set.")
@@ -106,6 +111,7 @@ def check_robustness(changes: list[str], problem_type: str) -> None:
 class ModelArguments:
     """Settings of a new model, or of one to train further."""
 
+    _argument_group_name = "model"
     model: str | None = HfArg(default=None, help="A folder or Hub name, to train further; by default a new model.")
     config: JsonMapping = HfArg(
         default_factory=JsonMapping,
@@ -201,6 +207,7 @@ class TranslatorArguments(ModelArguments):
 
 @dataclass
 class TextArguments:
+    _argument_group_name = "data"
     texts: list[str] = HfArg(help="Files with one text per line, plain or .gz.")
     encoding: str | None = HfArg(default=None, help="Of the files, such as cp949; by default UTF-8.")
     validation: float = HfArg(default=0.01, help="Share (below 1) or number of the lines held out for validation.")
@@ -216,6 +223,7 @@ class TextArguments:
 
 @dataclass
 class DenoisingArguments:
+    _argument_group_name = "denoising"
     mask_rate: float = HfArg(default=0.3, help="Share of the tokens that are hidden.")
     mean_span_length: float = HfArg(default=3.0, help="Mean length of a hidden span.")
 
