@@ -18,7 +18,7 @@ import safetensors.torch
 import torch
 from transformers import PreTrainedModel
 
-from .errors import DataError, named_errors
+from .errors import DataError
 from .modeling_vanilla_transformer import sinusoid_table
 from .registration import (  # a converted model is saved with its code
     VanillaTransformerConfig,
@@ -409,14 +409,14 @@ def load_source_state_dict(file: str) -> dict[str, torch.Tensor]:
         The tensors by name, on the CPU.
 
     Raises:
-        ValueError: the file is damaged or missing, or holds code.
+        OSError, RuntimeError: the file is missing or damaged; raised by safetensors and torch.
+        pickle.UnpicklingError: it holds code.
     """
-    with named_errors(file, "checkpoint"):
-        if Path(file).suffix.lower() == ".safetensors":
-            content: Any = safetensors.torch.load_file(file)
-        else:
-            with torch.serialization.safe_globals(_NUMPY_SCALARS):
-                content = torch.load(file, map_location="cpu", weights_only=True)
+    if Path(file).suffix == ".safetensors":
+        content: Any = safetensors.torch.load_file(file)
+    else:
+        with torch.serialization.safe_globals(_NUMPY_SCALARS):
+            content = torch.load(file, map_location="cpu", weights_only=True)
     for wrapper in ("state_dict", "model_state_dict"):
         if isinstance(content, Mapping) and isinstance(content.get(wrapper), Mapping):
             content = content[wrapper]

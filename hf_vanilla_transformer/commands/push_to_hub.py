@@ -20,7 +20,7 @@ from .arguments import CommandLine
 def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = CommandLine([], __doc__)
     parser.usage = None  # argparse's own
-    parser.add_argument("folder", metavar="FOLDER", help="The folder of a run or an export.")
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="The folder of a run or an export.")
     parser.add_argument("--repo_id", metavar="USER/NAME", required=True, help="The repository; created if missing.")
     parser.add_argument("--private", action="store_true", help="Make a private repository.")
     parser.add_argument("--revision", help="A branch to upload to, created if it does not exist; by default main.")
@@ -42,9 +42,8 @@ def print_files(folder: Path, repo_id: str) -> None:
 
 def main(argv: list[str] | None = None) -> None:
     arguments = parse_arguments(argv)
-    folder, repo_id = Path(arguments.folder).expanduser(), arguments.repo_id
     if arguments.dry_run:
-        print_files(folder, repo_id)
+        print_files(arguments.folder, arguments.repo_id)
     else:
-        address = upload(folder, repo_id, private=arguments.private, revision=arguments.revision)
-        print(f"{repo_id}: {address}")
+        address = upload(arguments.folder, arguments.repo_id, private=arguments.private, revision=arguments.revision)
+        print(f"{arguments.repo_id}: {address}")

@@ -90,12 +90,11 @@ def read_settings(
     parser = SettingsParser(groups)
     file = None if recipe is None or isinstance(recipe, dict) else find_recipe(str(recipe), command)
     of_recipe = recipe if isinstance(recipe, dict) else read_file(file) if file else {}
-    of_recipe = {name: parser.typed(name, value) for name, value in of_recipe.items()}
-    given = {name: parser.typed(name, value) for name, value in given.items()}
     if of_recipe.get("push_to_hub") and "push_to_hub" not in given:
         parser.error("the recipe says push_to_hub: to send the result to the Hub, give push_to_hub yourself")
+    given = {name: parser.typed(name, value) for name, value in given.items()}
     # Dropout rates are for --model, too.
-    kept = {"config"} if set(of_recipe.get("config", ())) <= DROPOUT_FIELDS else set()
+    kept = {"config"} if set(of_recipe.get("config") or ()) <= DROPOUT_FIELDS else set()
     for source, names in OF_NEW.items():
         if given.get(source) and (left_out := [name for name in of_recipe if name in names - kept]):
             logger.warning(f"--{source}: brings its own, so the recipe's {', '.join(left_out)} are left out")
@@ -112,6 +111,7 @@ def read_settings(
         for name, value in values.items()
         if belongs_to_recipe(name)
     }
+    values = {name: parser.typed(name, value) for name, value in values.items()}
     if missing := [f"--{name}" for name in parser.required if name not in values]:
         parser.error(f"the following arguments are required: {', '.join(missing)}")
     if any(map(is_training, groups)):
