@@ -1,4 +1,4 @@
-# %% [markdown] source="5ad37622"
+# %% [markdown] source="3e8326f5"
 # # 6. Training
 #
 # The model of chapter 5 translated with weights that somebody else had trained. The weights of a new model are
@@ -125,7 +125,7 @@ pd.DataFrame(
     columns=[f"position {i}" for i in range(LENGTH)],
 )
 
-# %% [markdown] source="f65ce0b9"
+# %% [markdown] source="0896becb"
 # At position 0, the decoder sees the start token `1` and predicts the first symbol; at position 1, it sees the
 # first symbol and predicts the second. The causal mask of chapter 3 hides the answers that follow. So the model
 # need not compute ten times, once for each token: it predicts all ten at once, in **parallel**. Giving the decoder
@@ -138,7 +138,7 @@ padded = torch.tensor([[5, 3, 8, -100, -100]])
 print(shift_right(padded))
 assert shift_right(padded).equal(modeling.shift_tokens_right(padded, PAD, START))
 
-# %% [markdown] source="e2cea54c"
+# %% [markdown] source="2cd97f4c"
 # > In *The Annotated Transformer*, `Batch` cuts the answer into `tgt[:, :-1]` and `tgt[:, 1:]`, because its first
 # > token serves as the start token. Here, answers have no start token; it is added when the input is made.
 #
@@ -228,7 +228,7 @@ targets = smoothed_targets(answers, vocab_size=5, smoothing=0.4)
 assert targets.equal(training.smoothed_targets(answers, 5, 0.4, pad_token_id=PAD))  # of this package
 pd.DataFrame(targets, index=[f"answer {answer}" for answer in answers.tolist()]).round(3)
 
-# %% [markdown] source="7e3fb767"
+# %% [markdown] source="275897ec"
 # The answer has 0.6, and the other three tokens that are not padding (0) share 0.4. The answer of the third row is
 # padding, so that row is 0.
 #
@@ -249,7 +249,7 @@ def smoothed_loss(logits, labels, smoothing, pad=0):  # (B, T, V), (B, T)
 # %%
 check(smoothed_loss)
 
-# %% [markdown] source="8c29aac6"
+# %% [markdown] source="f5c0ae0c"
 # <details><summary>Hint 1</summary>
 #
 # `labels.flatten()` is (B × T,), and `logits.flatten(0, 1)` is (B × T, V). Their rows belong together.
@@ -262,7 +262,7 @@ check(smoothed_loss)
 #
 # </details>
 
-# %% [markdown] source="c3d3b887"
+# %% [markdown] source="84c679e9"
 # The **KL divergence** measures how far the model's probabilities are from the target distribution. It differs from
 # the cross-entropy by a number that depends on the target distribution alone, so both are smallest at the same
 # place. Let us plot it against the probability of the answer.
@@ -283,7 +283,7 @@ plot_lines(
 )
 
 
-# %% [markdown] source="d4f7fce7"
+# %% [markdown] source="467da0f4"
 # Without smoothing, the loss keeps falling as the answer's probability goes to 1. With 0.1, it is smallest at 0.9,
 # and grows from there.
 #
@@ -341,7 +341,7 @@ curves = {
 }
 plot_lines(curves, range(1, 20001), title="Noam schedule", xlabel="step", ylabel="learning rate")
 
-# %% [markdown] source="a8d27dbb"
+# %% [markdown] source="fadae145"
 # The **optimizer** changes the weights, by their gradients and the learning rate. We use Adam with the settings of
 # the paper. Adam divides each gradient by the root of the **mean of its squares** (its second moment), so that all
 # parameters take steps of similar size. In the first steps, this mean is estimated from a few gradients only, and the
@@ -365,7 +365,7 @@ assert math.isclose(peak, training.noam_peak(D_MODEL, WARMUP))
 assert torch.allclose(torch.tensor(ours), torch.tensor(theirs))
 pd.DataFrame([ours, theirs], index=["equation 3", "inverse_sqrt"], columns=[f"step {step}" for step in steps]).round(4)
 
-# %% [markdown] source="497d2cfc"
+# %% [markdown] source="bb54b15c"
 # > *Other tutorials* keep the learning rate constant: Adam at 0.0005 in *pytorch-seq2seq*, at 0.0001 in
 # > *pytorch-transformer*, and 0.00005 in the notebook of *transformer-evolution* (from the code of each).
 # > *pytorch-seq2seq* says that BERT uses a constant rate, too; BERT's paper (Devlin et al. 2019, appendix A.2) says
@@ -454,7 +454,7 @@ source = torch.tensor([[2, 3, 4, 5, 6, 7, 8, 9, 10, 2]])
 print("input: ", source[0].tolist())
 print("output:", greedy(model, source, LENGTH)[0].tolist())
 
-# %% [markdown] source="7b5f8568"
+# %% [markdown] source="0fad7b6a"
 # ## Training
 #
 # Everything is ready. A step computes the loss and its gradients (backpropagation), changes the weights, sets the
@@ -492,7 +492,7 @@ check(training_step)
 #
 # </details>
 
-# %% [markdown] source="c3488cf6"
+# %% [markdown] source="58b62818"
 # ## First, memorize one batch
 #
 # Do not start with a long training. First, let the model see **one batch** again and again, until it knows it by
@@ -540,7 +540,7 @@ losses = overfit(model, batch, batch, steps=100)
 memorized = (greedy(model, batch, LENGTH)[:, 1:] == batch).all(dim=1).float().mean().item()
 print(f"first loss {losses[0]:.2f}, last loss {losses[-1]:.2f}, copied of this batch {memorized:.0%}")
 
-# %% [markdown] source="84a9a4e6"
+# %% [markdown] source="2f4f157d"
 # Model, loss and step fit together. But the model knows eight rows by heart; it has not learnt to copy. Now train on
 # a new batch in each step.
 #
@@ -599,7 +599,7 @@ copied = copy_accuracy(model, 500)
 print(f"{copied:.1%}")
 torch.save(model.state_dict(), RUNS / "my_copier.pt")  # chapter 10 looks inside
 
-# %% [markdown] source="51a965ab"
+# %% [markdown] source="87fb1495"
 # ## Leaving things out, one at a time
 #
 # Is everything that you have learnt necessary? Leave things out, one at a time, and train for 100 steps. The rest
@@ -698,7 +698,7 @@ results = pd.DataFrame(
 results.round(2)
 
 
-# %% [markdown] source="23b7ffc2"
+# %% [markdown] source="da4c2511"
 # - Without positions, the model knows which symbols there are, but not their order. It copies nothing.
 # - Without the causal mask, the loss in training is small: the model copies the answer, which stands one position
 #   ahead. But when it generates, nothing stands there, and it copies nothing. **A small loss does not mean that
@@ -753,7 +753,7 @@ warmup = pd.DataFrame(
 ).T.rename_axis("warm-up")
 warmup.round(2)
 
-# %% [markdown] source="df9f8e2d"
+# %% [markdown] source="e53f4379"
 # The peak is the same, and so is the rate after the warm-up. But without warm-up, the post-norm model copies nothing
 # in any of three runs. In post-norm, the two causes named above come together: gradients near the output are large from
 # the start, and Adam divides them by a mean that it has estimated from a few gradients only. The first steps carry the
@@ -880,7 +880,7 @@ assert torch.equal(by_hand, cached) and torch.equal(by_hand, generated)
 # %%
 pd.DataFrame({"loop": {n: sum(range(1, n + 1)) for n in (10, 50, 100)}, "cache": {n: n for n in (10, 50, 100)}})
 
-# %% [markdown] source="c8cc8324"
+# %% [markdown] source="a25854d7"
 # > `greedy_decode` (The Annotated Transformer, pytorch-transformer) and `translate_sentence` (pytorch-seq2seq) put
 # > in everything from the start for each token, as the loop above does.
 #
@@ -978,7 +978,7 @@ check_answer(
     (lambda it: it < 0.31, "Here the loss is largest."),
 )
 
-# %% [markdown] source="ce3855bc"
+# %% [markdown] source="361eff77"
 # ### Exercise 2 ★★ 10 min
 #
 # What happens if the decoder gets the labels as they are, not shifted? Train for 100 steps with a label smoothing
