@@ -47,7 +47,7 @@ Transformer, tie_embeddings = mine("Transformer", "tie_embeddings")  # from chap
 # %%
 drawings.model_map(7)
 
-# %% [markdown] source="6e1a991b"
+# %% [markdown] source="7dd731bc"
 # ## Look at the data
 #
 # If you start training without knowing the data, you cannot explain the results. So look at the raw file first.
@@ -78,7 +78,7 @@ pd.Series(
 # %%
 plot_histogram(texts.str.len(), title="Length of reviews", xlabel="characters", ylabel="reviews")
 
-# %% [markdown] source="01302392"
+# %% [markdown] source="3254fce0"
 # This file is clean; the real NSMC is not. Of 150,000 rows for training, 5 have no text, as have 3 of the 50,000 for
 # testing, and 3,817 training rows repeat the text of another. Half of the texts have 27 characters or fewer, and 5%
 # more than 107.
@@ -107,7 +107,7 @@ pd.DataFrame(
 # %%
 pd.DataFrame(data["train"][:5])
 
-# %% [markdown] source="9adcccba"
+# %% [markdown] source="c9eaa164"
 # Half are positive and half negative, so guessing has an accuracy of about 0.5.
 #
 # As in chapter 1, train a vocabulary, and turn texts into ids.
@@ -131,7 +131,7 @@ loader = DataLoader(
 )
 print({name: tuple(tensor.shape) for name, tensor in next(iter(loader)).items()})
 
-# %% [markdown] source="d815fb56"
+# %% [markdown] source="a7679e3a"
 # ## How an encoder-decoder classifies
 #
 # The encoder reads the review, and the decoder a single start token, `[BOS]`. The decoder's cross-attention collects
@@ -165,7 +165,7 @@ with torch.inference_mode():
     print("scores               ", tuple(scores(model, batch).shape))
 
 
-# %% [markdown] source="3dc6be6c"
+# %% [markdown] source="8de859d2"
 # > *transformer-evolution* takes the maximum over all positions of the decoder, padding included, for its linear
 # > layer. This package leaves padding out. For NSMC the decoder reads a single `[BOS]`, so both give the same. A
 # > comment in that code says that the output of `Transformer` is `(bs, n_dec_seq, n_dec_vocab)`; it is `(bs,
@@ -231,7 +231,7 @@ plot_lines(
 accuracies = {split: accuracy(model, tokenizer, data[split]) for split in ("train", "validation", "test")}
 print({split: round(score, 3) for split, score in accuracies.items()})
 
-# %% [markdown] source="3790790e"
+# %% [markdown] source="3ae0a1f2"
 # The model gets most of the training data right, but on reviews that it has never seen, the accuracy drops. That is
 # **overfitting**: the model has memorized a few hundred reviews, and has not learnt Korean.
 #
@@ -260,7 +260,7 @@ print(my_model.load_state_dict({my_name(name): tensor for name, tensor in ready.
 ready_score = accuracy(my_model, ready_tokenizer, data["test"])
 print(f"test accuracy: from scratch {accuracies['test']:.3f}, with nsmc-small's weights {ready_score:.3f}")
 
-# %% [markdown] source="6019ab21"
+# %% [markdown] source="d1436497"
 # Starting from weights that were trained on a lot of text is far better. Training them a little further on one's
 # own data is called **fine-tuning**. We use the same `train_an_epoch`, with a smaller learning rate, so that what
 # the weights have learnt is not destroyed.
@@ -327,7 +327,7 @@ plot_attention(cross, ["[BOS]"], pieces, title="cross-attention of the start tok
 # %%
 pd.DataFrame(cross[:, 0].numpy(), index=[f"head {head}" for head in range(3)], columns=pieces).round(3)
 
-# %% [markdown] source="fff36256"
+# %% [markdown] source="06c2221a"
 # All three heads look more at ▁엉망 (a mess) and ▁실망 (disappointment) than at ▁훌륭 (excellent). But attention
 # says where the model looked, not why it answered as it did. To find out why, leave out one word at a time.
 
@@ -339,7 +339,7 @@ positive = classify.probabilities([review, *shorter])[:, 1]
 pd.DataFrame({"left out": ["(nothing)", *words], "positive": positive}).round(4)
 
 
-# %% [markdown] source="6d8dfd93"
+# %% [markdown] source="0a74437e"
 # Whichever word is left out, the answer stays negative. Without 음악은 (the music), the probability of "positive" rises as
 # much as without 실망했다 (I was disappointed), though no head looked much at 음악. What gets the most attention need not be
 # what decides, and what gets little may count.
@@ -370,7 +370,7 @@ pd.DataFrame(
     columns=["answer", "confidence", "review", "in English"],
 )
 
-# %% [markdown] source="0e398d91"
+# %% [markdown] source="1c64a6ac"
 # Irony ("Wow, a war film that can make you this sleepy") and praise in negative words ("Why am I crying?") are hard.
 # The authors of this package have read 50 reviews of NSMC's validation data on which an earlier nsmc-small was
 # confident and wrong, and sorted them: the table is in the [results](../../results.md#what-it-gets-wrong). 12 mix
@@ -463,7 +463,7 @@ pd.DataFrame(
 # below it. If you are stuck, unfold the hints one at a time. In the edition with blanks, the answer is folded; in
 # the solved edition, it is filled in.
 
-# %% [markdown] source="55a3c79c"
+# %% [markdown] source="09e675ef"
 # ### Exercise 1 ★ 5 min
 #
 # On the same test reviews, what is the accuracy of nsmc-small if only answers with a confidence above 0.9 count? Use
