@@ -45,7 +45,7 @@ Transformer, noam, training_step, greedy = mine(
 # %%
 drawings.model_map(8)
 
-# %% [markdown] source="42d5ab8a"
+# %% [markdown] source="1f18c1da"
 # ## Making sentence pairs
 #
 # A translator learns from pairs of sentences that mean the same. Most data for translation come with licence
@@ -234,7 +234,7 @@ assert not {korean for korean, _ in train} & set(texts)
 for text, translation in zip(texts, translate(texts), strict=True):
     print(text, "->", translation)
 
-# %% [markdown] source="16a56bd5"
+# %% [markdown] source="dcee4762"
 # It chooses the meaning by the words beside it. This is what attention is good for.
 #
 # ## BLEU: scoring translations
@@ -287,7 +287,7 @@ assert math.isclose(bleu(hypotheses, references), by_sacrebleu)
 pd.DataFrame(precisions(hypotheses, references), index=[f"n = {n}" for n in (1, 2, 3, 4)], columns=["shared", "all"])
 
 
-# %% [markdown] source="8c271fcb"
+# %% [markdown] source="1efd1f95"
 # Only `book` is wrong, but words are missing and long n-grams are broken up, so the score is low. Tools split words
 # differently; to get comparable scores, use the standard one, **sacreBLEU**. Now measure the 200 test pairs.
 
@@ -300,7 +300,7 @@ assert score > 95
 torch.save(my_model.state_dict(), RUNS / "my_translator.pt")  # for chapter 9
 saved = my_tokenizer.save_pretrained(RUNS / "my_translator_tokenizer")
 
-# %% [markdown] source="1edec1ea"
+# %% [markdown] source="fb984185"
 # The model that you wrote line by line has learnt with the functions that you wrote, and translates. Sentences made
 # by rules give very high scores; real ones are far harder. Now use a word that is not in the rules: 토끼, rabbit. The
 # sentence says "two small rabbits are playing in the park".
@@ -378,7 +378,7 @@ plot_attention(
 )
 
 
-# %% [markdown] source="a105532e"
+# %% [markdown] source="0126c090"
 # Most of the large weights lie along the diagonal, because the word order of the two languages is similar. To see
 # your own sentences, run the following command in a terminal. The browser translates token by token, and draws the
 # same picture (chapter 9).
@@ -404,7 +404,7 @@ for beams in (1, 3):
     output = model.generate(**source, num_beams=beams)
     print(beams, tokenizer.decode(output[0], skip_special_tokens=True))
 
-# %% [markdown] source="2da5026a"
+# %% [markdown] source="2be9c4d8"
 # The answers differ. Let us find out why, in three steps.
 #
 # ### First, greedy decoding
@@ -436,7 +436,7 @@ for _ in range(4):
     show(total, ids)
 
 
-# %% [markdown] source="11465cc7"
+# %% [markdown] source="c97ba8cd"
 # ### Keep two sentences
 #
 # Now keep the two sentences with the best scores. Extend each by its two most probable tokens, which gives four
@@ -456,7 +456,7 @@ for step in range(1, 5):
     for total, ids in running:
         show(total, ids)
 
-# %% [markdown] source="c8e4b432"
+# %% [markdown] source="e842e041"
 # Up to three tokens, `carrying`, which greedy decoding chose, is ahead. But `is` was not thrown away, and with four
 # tokens, its sentence takes the lead.
 #
@@ -507,7 +507,7 @@ check(beam_step)
 #
 # </details>
 
-# %% [markdown] source="5267e4f1"
+# %% [markdown] source="f7a8c5f1"
 # Beam search repeats this step. Of the finished sentences, it keeps the best, as many as beams. It stops when there
 # are that many, and no unfinished one scores higher than the lowest of them.
 
@@ -586,7 +586,7 @@ for text in (
 print(tokenizer.tokenize("Eine Frau liest ein Buch"))
 print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 
-# %% [markdown] source="af01338c"
+# %% [markdown] source="7c8f3483"
 # ## Training on your own sentences
 #
 # You train on real sentences as you did in this chapter. You need two files whose lines correspond, or a CSV, TSV
@@ -742,7 +742,7 @@ check_answer(
     (lambda it: it[0] == it[1], "They are equal. Did length_penalty change?"),
 )
 
-# %% [markdown] source="19ee3c65"
+# %% [markdown] source="f7ca21e2"
 # ### Exercise 3 ★★ 8 min
 #
 # How does the cross-attention of the first layer (`layer=0`) differ from that of the last (`layer=-1`)? The mean of
