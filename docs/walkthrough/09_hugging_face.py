@@ -63,7 +63,7 @@ drawings.model_map(9)
 # %% [markdown]
 # ## 설정: `VanillaTransformerConfig`
 #
-# 모델의 크기와 변형은 모두 **설정**(config) 하나에 있습니다. 기본값은 *transformer-evolution*의 것입니다.
+# 모델의 크기와 변형은 모두 **설정**(config) 하나에 있습니다. 기본값은 *transformer-evolution*과 같습니다.
 
 # %%
 config = VanillaTransformerConfig()
@@ -76,8 +76,8 @@ pd.DataFrame(
 )
 
 # %% [markdown]
-# 표의 열처럼 이름이 붙은 설정(**프리셋**, preset)에서 몇 가지만 바꿀 수도 있습니다. 서로 맞지 않는 값을 주면 모델을
-# 만들기 전에 오류를 내고 이유를 알려 줍니다.
+# 표의 열 하나가 이름이 붙은 설정(**프리셋**, preset) 하나입니다. 프리셋에서 몇 가지만 바꿀 수도 있습니다. 서로 맞지
+# 않는 값을 주면 모델을 만들기 전에 오류를 내고 이유를 알려 줍니다.
 
 # %%
 small = VanillaTransformerConfig.from_preset("base", d_model=128, encoder_layers=2, decoder_layers=2)
@@ -109,8 +109,8 @@ drawings.saved_folder()
 
 # %% [markdown]
 # `config.json`은 설정, `model.safetensors`는 가중치입니다. 그리고 **모델의 코드 두 파일도 함께** 저장됩니다.
-# transformers에 들어 있지 않은 모델이기 때문입니다. 그림의 맨 아래, 토크나이저는 따로 저장합니다. `config.json`의
-# `auto_map`은 어느 클래스가 어느 파일에 있는지 알려 줍니다.
+# transformers에 들어 있지 않은 모델이기 때문입니다. 그림의 맨 아래에 있는 토크나이저는 따로 저장합니다.
+# `config.json`의 `auto_map`은 어느 클래스가 어느 파일에 있는지 알려 줍니다.
 
 # %%
 print(json.dumps(json.loads((WORK / "first" / "config.json").read_text())["auto_map"], indent=1))
@@ -148,8 +148,8 @@ print(classify("정말 재미있고 감동적인 영화"))
 # %% [markdown]
 # ## 불러오기: 패키지가 없을 때
 #
-# 모델을 받은 사람에게 이 패키지가 없어도 됩니다. 폴더에 든 코드를 실행해도 좋다고 `trust_remote_code=True`로 허락하면
-# 됩니다. 남의 코드를 실행하는 일이므로, 허락하기 전에 코드를 읽어 보는 것이 좋습니다. 두 파일뿐입니다.
+# 모델을 받은 사람에게는 이 패키지가 없어도 됩니다. 폴더에 든 코드를 실행하도록 `trust_remote_code=True`로 허락하기만
+# 하면 됩니다. 남의 코드를 실행하는 일이므로, 허락하기 전에 코드를 읽어 보는 것이 좋습니다. 두 파일뿐입니다.
 #
 # 이 패키지를 임포트할 수 없는 새 파이썬 프로세스에서 확인해 봅시다.
 
@@ -243,9 +243,8 @@ print(f"테스트 정확도 {trainer.predict(tokens['test']).metrics['test_accur
 print("\n".join(sorted(file.name for file in (WORK / "own").iterdir() if file.is_file())))
 
 # %% [markdown]
-# `run.json`에는 버전과 데이터의 체크섬이, `metrics.json`에는 정확도 같은 결과가 있습니다. 카드는 이렇게 시작합니다.
-# 나머지는 영어입니다. Hub의 독자는 여러 나라 사람이기 때문입니다. 한국어 글로 학습한 모델의 카드는 한국어 요약으로
-# 시작합니다.
+# `run.json`에는 버전과 데이터의 체크섬이, `metrics.json`에는 정확도 같은 결과가 있습니다. 한국어 글로 학습한 모델의
+# 카드는 한국어 요약으로 시작합니다. Hub의 독자는 여러 나라 사람이므로 나머지는 영어입니다. 카드의 첫 부분을 봅시다.
 
 # %%
 print((WORK / "own" / "README.md").read_text(encoding="utf-8").split("---")[2].split("## ")[0].strip())
@@ -266,11 +265,11 @@ with contextlib.chdir(WORK), contextlib.redirect_stdout(io.StringIO()) as printe
 print(re.sub(r"(?m)^ *[\d,]+ +", "", printed.getvalue()))  # 크기는 빼고 봅니다
 
 # %% [markdown]
-# 올라갈 파일의 목록입니다. `a text of the data`는 그 파일에 학습 데이터의 글이 예로 들어 있다는 알림입니다.
-# 내 데이터라면 공개해도 되는 글인지 확인하세요.
-# 체크포인트와 옵티마이저의 상태는 올라가지 않습니다. 실제로 올리려면 `hf auth login`으로 한 번 로그인한 뒤
-# `--dry_run`을 빼면 됩니다. 그러면 누구나 `from_pretrained("USER/NAME", trust_remote_code=True)`로 불러올 수 있습니다.
-# 파이썬에서는 `hf_vanilla_transformer.hub.upload("runs/quickstart", "USER/NAME")`이 같은 일을 합니다.
+# 올라갈 파일의 목록입니다. `a text of the data`는 그 파일에 학습 데이터의 글이 예로 들어 있음을 알려 줍니다. 내
+# 데이터라면 공개해도 되는 글인지 확인하세요. 체크포인트와 옵티마이저의 상태는 올라가지 않습니다. 실제로 올리려면
+# `hf auth login`으로 한 번 로그인한 뒤 `--dry_run`을 빼면 됩니다. 그러면 누구나
+# `from_pretrained("USER/NAME", trust_remote_code=True)`로 불러올 수 있습니다. 파이썬에서는
+# `hf_vanilla_transformer.hub.upload("runs/quickstart", "USER/NAME")`이 같은 일을 합니다.
 # `model.push_to_hub("USER/NAME")`도 있지만 가중치, 설정, 코드만 올리고 토크나이저와 카드는 올리지 않습니다.
 #
 # 어떤 데이터로 학습했는지, 그 데이터의 이용 조건이 무엇인지도 함께 생각하세요. Multi30k는 비영리 목적으로만 사용할
@@ -341,9 +340,9 @@ print(*sorted(file.name for file in (RUNS / "my-model").iterdir()), sep="\n")
 # python -m http.server --bind 127.0.0.1 --directory runs/my-page
 # ```
 #
-# 친구가 한국어를 한 글자씩 칠 때마다, 내가 한 줄씩 만들고 학습한 모델이 긍정인지 부정인지 답하고, 임베딩부터 그
-# 답까지의 계산을 단계마다 보여 줍니다. 페이지의 [model.js](../../hf_vanilla_transformer/page/model.js)는 지금까지 만든
-# 모델을 자바스크립트로 옮긴 350줄입니다. 폴더째 정적 웹 호스팅에 올리면 인터넷 어디서나 열립니다.
+# 친구가 한국어를 한 글자씩 칠 때마다, 내가 한 줄씩 만들고 학습한 모델이 긍정인지 부정인지 답합니다. 페이지는
+# 임베딩부터 그 답까지의 계산도 단계마다 보여 줍니다. 페이지의 [model.js](../../hf_vanilla_transformer/page/model.js)는
+# 지금까지 만든 모델을 자바스크립트로 옮긴 350줄입니다. 폴더째 정적 웹 호스팅에 올리면 인터넷 어디서나 열 수 있습니다.
 #
 # ## 튜토리얼에서 온 체크포인트
 #
@@ -352,7 +351,7 @@ print(*sorted(file.name for file in (RUNS / "my-model").iterdir()), sep="\n")
 #
 # ## 정리
 #
-# - 설정 하나가 모델의 크기와 변형을 모두 정하고, 맞지 않는 값은 모델을 만들기 전에 오류가 됩니다.
+# - 설정 하나가 모델의 크기와 변형을 모두 정합니다. 값이 서로 맞지 않으면 모델을 만들기 전에 오류가 납니다.
 # - 저장한 폴더에는 설정, 가중치, 코드가 있어서 이 패키지가 없는 사람도 불러올 수 있습니다.
 # - `Trainer`는 학습의 반복문을 설정으로 바꾸고, `RecordCallback`은 그 기록과 모델 카드를 남깁니다.
 # - Hub에 올리기 전에는 `--dry_run`으로 무엇이 올라가는지 확인하고, 데이터의 이용 조건을 읽습니다.
@@ -400,7 +399,7 @@ print(*sorted(file.name for file in (RUNS / "my-model").iterdir()), sep="\n")
 # %% [markdown]
 # ### 연습 1 ★★ 8분
 #
-# `nsmc-small`의 설정을 불러와 기본값과 다른 항목만 골라 보세요. 이름과 값을 적은 `dict`입니다.
+# `nsmc-small`의 설정을 불러와 기본값과 다른 항목만 골라 보세요. 이름과 값을 `dict`에 담으세요.
 # *transformer-evolution*과 무엇이 다른가요?
 #
 # <details><summary>힌트 1</summary>

@@ -60,7 +60,7 @@ Transformer, tie_embeddings = mine("Transformer", "tie_embeddings")  # from chap
 # %%
 drawings.model_map(9)
 
-# %% [markdown] source="c5c61dfe"
+# %% [markdown] source="f80e5baf"
 # ## The configuration: `VanillaTransformerConfig`
 #
 # Sizes and variants of a model are all in one **configuration** (config). Its defaults are those of
@@ -76,7 +76,7 @@ pd.DataFrame(
     }
 )
 
-# %% [markdown] source="19f43207"
+# %% [markdown] source="c4df7986"
 # The columns of the table are configurations with a name (**presets**). You can take one and change a few values.
 # Values that do not fit each other raise an error, with the reason, before a model is made.
 
@@ -108,7 +108,7 @@ print(*sorted(file.name for file in (WORK / "first").iterdir()), sep="\n")
 # %%
 drawings.saved_folder()
 
-# %% [markdown] source="7563736a"
+# %% [markdown] source="912d0eef"
 # `config.json` is the configuration, `model.safetensors` the weights. And **the two files of the model's code are
 # saved as well**, because this model is not part of transformers. The tokenizer, at the bottom of the drawing, is
 # saved separately. `auto_map` in `config.json` says which class is in which file.
@@ -148,7 +148,7 @@ classify = pipeline("text-classification", model=str(MODELS / "nsmc-small"), tru
 print(classify("정말 재미있고 감동적인 영화"))
 
 
-# %% [markdown] source="d15bf96a"
+# %% [markdown] source="e1fdc212"
 # ## Loading without the package
 #
 # Whoever gets your model need not have this package. `trust_remote_code=True` allows the code in the folder to run.
@@ -248,7 +248,7 @@ print(f"test accuracy {trainer.predict(tokens['test']).metrics['test_accuracy']:
 # %%
 print("\n".join(sorted(file.name for file in (WORK / "own").iterdir() if file.is_file())))
 
-# %% [markdown] source="2134fe84"
+# %% [markdown] source="5c7ecea0"
 # `run.json` has versions and checksums of the data, `metrics.json` results such as the accuracy. The card of a
 # model for Korean starts with a summary in Korean; the rest is in English. It says what the model does, what data
 # it was trained on, and how accurate it is.
@@ -271,7 +271,7 @@ with contextlib.chdir(WORK), contextlib.redirect_stdout(io.StringIO()) as printe
     push_to_hub(["own", "--repo_id", "USER/NAME", "--dry_run"])
 print(re.sub(r"(?m)^ *[\d,]+ +", "", printed.getvalue()))  # without sizes
 
-# %% [markdown] source="fa2ab574"
+# %% [markdown] source="fc43136c"
 # This lists the files that would be uploaded. `a text of the data` warns that a file contains a text of the
 # training data as an example. If the data are yours, see whether
 # that text may be public. Checkpoints and the state of the optimizer are not uploaded. To really upload, log in
@@ -344,7 +344,7 @@ package.save_pretrained(RUNS / "my-model")
 saved = tokenizer.save_pretrained(RUNS / "my-model")
 print(*sorted(file.name for file in (RUNS / "my-model").iterdir()), sep="\n")
 
-# %% [markdown] source="3a09d7b7"
+# %% [markdown] source="2e6e20c2"
 # `page` makes a web page in which the browser computes a model. Open a terminal in the repository's folder, and run:
 #
 # ```sh
@@ -410,7 +410,7 @@ print(*sorted(file.name for file in (RUNS / "my-model").iterdir()), sep="\n")
 # below it. If you are stuck, unfold the hints one at a time. In the edition with blanks, the answer is folded; in
 # the solved edition, it is filled in.
 
-# %% [markdown] source="e78239b2"
+# %% [markdown] source="46fd81fa"
 # ### Exercise 1 ★★ 8 min
 #
 # How does nsmc-small differ from *transformer-evolution*, whose values are the defaults? Load the configuration of
