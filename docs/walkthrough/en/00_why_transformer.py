@@ -6,9 +6,9 @@
 # the model came from, and shows the PyTorch operations that you will need. If you know Python, you know enough.
 #
 # A **neural network** such as the Transformer is a large function that multiplies and adds numbers. The numbers
-# inside it (its **parameters** or **weights**) are adjusted little by little to fit examples; that is **training**.
-# A text is cut into pieces called **tokens**, and the network gets one **vector** for each of them (chapters 1 and
-# 2). A vector is a row of numbers; how many they are is its **dimension**.
+# inside it (its **parameters** or **weights**) are adjusted little by little to fit examples; that is **training**. A
+# text is cut into pieces called **tokens**, and the network gets one **vector** for each of them (chapters 1 and 2).
+# A vector is a row of numbers; their number is its **dimension**.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Set-up: run this and go on
@@ -58,9 +58,9 @@ print(tuple(h.shape))
 #
 # 1. **It has to wait.** The 50th state needs the 49th. A GPU can do thousands of multiplications at once, in
 #    **parallel**, and a loop makes no use of that.
-# 2. **It forgets what is far away.** Before anything of the first token reaches the end, it passes through 49
-#    states. In each state it is mixed with another token, and the gradient that training needs gets a little
-#    smaller. How much smaller is measured at the end of this chapter.
+# 2. **It forgets what is far away.** Information from the first token passes through 49 states before it reaches the
+#    end. In each state it is mixed with another token, and the gradient that training needs gets a little smaller.
+#    The end of this chapter measures how much smaller.
 #
 # The **attention** of the Transformer sees all tokens at once and mixes them (chapter 3). It neither waits nor takes
 # the long way.
@@ -88,13 +88,13 @@ costs = {n: {"self-attention": n * n * d / 1e6, "recurrent": n * d * d / 1e6} fo
 pd.DataFrame(costs).rename(columns="length {}".format).round(1)
 
 # %% [markdown] source="7e5579ae"
-# Where the sentence is shorter than the dimension, self-attention computes less than a recurrent layer. Most
-# sentences that are translated are shorter.
+# If the sentence is shorter than the dimension, self-attention computes less than a recurrent layer. Most sentences
+# that are translated are that short.
 #
 # ## What the paper claims and found
 #
-# The title is the claim: with **attention alone**, neither recurrence nor convolution, a model translates better
-# after less training. The following is from Table 2 and §5 of the paper. BLEU scores translations; larger is better
+# The title is the claim: with **attention alone**, without recurrence or convolution, a model translates better after
+# less training. The following is from Table 2 and §5 of the paper. BLEU scores translations; larger is better
 # (chapter 8). A **step** changes the parameters once.
 #
 # | model | English-German BLEU | English-French BLEU | training (eight P100 GPUs) |
@@ -139,7 +139,7 @@ print(ids.shape, ids.unsqueeze(1).shape, ids[None, :].shape)  # insert a dimensi
 # %% [markdown] source="c686002f"
 # ### 4. Broadcasting
 #
-# Where two tensors of different shapes meet, a dimension of size 1 is repeated to match the other (broadcasting).
+# If two tensors have different shapes, a dimension of size 1 is repeated to match the other tensor (broadcasting).
 
 # %%
 print(torch.tensor([[10.0], [20.0]]) + torch.tensor([1.0, 2.0, 3.0]))  # (2, 1) + (3,) -> (2, 3)
@@ -178,20 +178,20 @@ print(table.sum(dim=1), table.mean(dim=1, keepdim=True).shape, table.amax(dim=1,
 # %% [markdown] source="9a798deb"
 # ### Write it: `softmax`
 #
-# The **softmax** turns scores into positive numbers that sum to 1. It decides how much attention looks at what
+# The **softmax** turns scores into positive numbers that sum to 1. It decides how much attention each token gets
 # (chapter 3), and which token comes next (chapter 6). Take the exponential of each score, and divide by their sum.
 #
 # $$\mathrm{softmax}(x)_i = \frac{e^{x_i}}{\sum_j e^{x_j}}$$
 #
-# Computed as it stands, a score of 1,000 gives $e^{1000}$, which is infinite for the computer, and the result is
-# `nan`, not a number. If the same number is subtracted from all scores, the result does not change (numerator and
+# Computed as written, a score of 1,000 gives $e^{1000}$. For the computer that is infinite, and the result is `nan`,
+# not a number. If the same number is subtracted from all scores, the result does not change (numerator and
 # denominator shrink by the same factor). So **subtract the largest score first**.
 #
 # M is the size of the last dimension, and `...` are the dimensions before it, however many there are.
 #
-# In the edition with blanks, the comments of a cell are its steps: `name: what it is (shape)`. `return` is what is
-# returned, `if` a condition and `for` a loop; the steps inside them are indented. You may change the steps and the
-# names of variables inside a function.
+# In the edition with blanks, the comments of a cell are its steps: `name: what it is (shape)`. `return` stands before
+# what is returned, `if` before a condition and `for` before a loop; the steps inside them are indented. You may
+# change the steps and the names of variables inside a function.
 
 
 # %% tags=["blank"]
@@ -270,9 +270,9 @@ with torch.inference_mode():
 # %% [markdown] source="e707ac3a"
 # ## How much is forgotten?
 #
-# Now measure what was put off at the beginning. A **gradient** says how much the output changes if the input changes
-# a little. We compute how sensitive the last state of the recurrent network is to each token, and compare it with
-# attention, whose weights come from your `softmax`.
+# Now for the measurement that the beginning of this chapter promised. A **gradient** says how much the output changes
+# if the input changes a little. We compute how sensitive the last state of the recurrent network is to each token,
+# and compare it with attention, whose weights come from your `softmax`.
 
 
 # %%
@@ -308,16 +308,17 @@ plot_lines(
 
 # %% [markdown] source="172d7cfa"
 # In the recurrent network, the gradient gets smaller with distance; note the logarithmic axis. Attention does not
-# depend on distance. Improved recurrent networks such as the LSTM forget less, but they wait all the same.
+# depend on distance. Improved recurrent networks such as the LSTM forget less, but they still have to wait.
 
 # %% [markdown] source="ff5d2be6"
 # ## In short
 #
 # - A recurrent network reads tokens in order: it cannot work in parallel, and the gradients of distant tokens
 #   vanish.
-# - Self-attention sees all tokens at once. Its price is a cost that grows with the square of the length.
+# - Self-attention sees all tokens at once. In return, its cost grows with the square of the length.
 # - With attention alone, the paper trained better translators in less time. BERT, GPT and T5 come from it.
-# - The code to come changes shapes, multiplies matrices and computes along dimensions: a dozen operations.
+# - The code of the next chapters changes shapes, multiplies matrices and computes along dimensions: a dozen
+#   operations.
 #
 # **To think about.** People read from front to back. What does a model gain, and what does it lose, by reading
 # everything at once?
@@ -336,7 +337,7 @@ plot_lines(
 #
 # - (a) No. The recurrent layer grows with the length (n · d²).
 # - (b) Yes. Self-attention costs n² · d, so it grows with the square of the length.
-# - (c) No. Computing at once does not mean computing less. It is the number of *sequential steps* that stays 1.
+# - (c) No. Computing at once does not mean computing less. Only the number of *sequential steps* stays 1.
 #
 # </details>
 #
@@ -421,8 +422,8 @@ check_answer(
 # %% [markdown] source="2be28392"
 # ### Exercise 3 ★★ 8 min
 #
-# Write a function that starts at $x = 3$ and lowers the loss $(x - 1)^2$. It moves $x$ `steps` times, each time by
-# `rate` times the gradient and against it, and returns $x$.
+# Write a function that starts at $x = 3$ and lowers the loss $(x - 1)^2$. It moves $x$ `steps` times, each time
+# against the gradient, by `rate` times its size, and returns $x$.
 #
 # <details><summary>Hint 1</summary>
 #

@@ -3,7 +3,7 @@
 #
 # From here on, you build the Transformer piece by piece. It has an **encoder**, which reads a text, and a
 # **decoder**, which writes the answer. Run the cells from top to bottom. Where a cell is empty, fill it in, and run
-# the `check(...)` below it. You can skip the indented boxes, which compare other tutorials.
+# the `check(...)` below it. You can skip the indented boxes, which compare other tutorials with this one.
 #
 # A neural network computes with numbers only, so the first thing to do is to turn text into numbers. The pieces into
 # which a text is cut are called **tokens**; the list of all tokens is the **vocabulary**. Each token has a number,
@@ -41,7 +41,7 @@ drawings.model_map(1)
 # ## What is a token?
 #
 # We start with short film reviews that were written for this course. The vocabulary is made from `train`; `test` is
-# put aside as text that was never seen.
+# kept aside as text that was never seen.
 
 # %% tags=["english"]
 lines = (MODELS.parent / "docs" / "walkthrough" / "en" / "lines.txt").read_text(encoding="utf-8").splitlines()
@@ -235,7 +235,7 @@ for text in ("Winter is cold.", "Winter is co ld."):
 
 # %% [markdown] source="b5e5c8c4"
 # `▁` looks like an underscore but is another character. It means "there was a space before this", as in
-# SentencePiece. Join the tokens, replace `▁` by spaces, and the words have their spaces back. The first word of a text
+# SentencePiece. To get the spaces back, join the tokens and replace each `▁` by a space. The first word of a text
 # gets a `▁` as well, so that a word is split in the same way at the start and in the middle of a sentence.
 #
 # ## What is unknown becomes `[UNK]`
@@ -273,14 +273,14 @@ print(batch["input_ids"])
 pd.DataFrame([tokenizer.convert_ids_to_tokens(row) for row in batch["input_ids"]], index=["sentence 1", "sentence 2"])
 
 # %% [markdown] source="17a490c2"
-# `[PAD]` only fills places and means nothing, so the model must not look at it. The **attention mask** says where it
-# is: 1 for real tokens, 0 for padding. Attention comes in chapter 3.
+# `[PAD]` only fills places and means nothing, so the model must not look at it. The **attention mask** marks it: 1
+# for real tokens, 0 for padding. Attention comes in chapter 3.
 
 # %%
 print(batch["attention_mask"])
 
 # %% [markdown] source="c8c61cf9"
-# `input_ids` and `attention_mask`: these two tensors are what a model gets.
+# A model gets these two tensors, `input_ids` and `attention_mask`.
 #
 # > *transformer-evolution* makes its mask by hand, with `get_attn_pad_mask`. Here, the `attention_mask` of the
 # > tokenizer (sentences × length) goes to the model as it is.

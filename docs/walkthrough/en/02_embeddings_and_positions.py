@@ -63,10 +63,10 @@ first = input_ids[0, 0].item()
 print(f"Is the first token's vector row {first} of the table?", vectors[0, 0].equal(embedding.weight[first]))
 
 # %% [markdown] source="ee7ec7ed"
-# Two sentences × eight places × 128 columns (dimensions). At first the numbers in the table are random; training
-# changes them. Afterwards, tokens that are used alike point in similar directions. Let us look at the table of the
-# trained translator multi30k-de-en. For two vectors of length 1, the **dot product** (multiply entry by entry, and
-# add up) is larger the more they point the same way.
+# The shape is two sentences × eight places × 128 columns (dimensions). At first the numbers in the table are random;
+# training changes them. Afterwards, tokens that are used alike point in similar directions. Let us look at the table
+# of the trained translator multi30k-de-en. For two vectors of length 1, the **dot product** (multiply entry by entry,
+# and add up) is larger the more they point the same way.
 
 # %% tags=["english"]
 folder = MODELS / "multi30k-de-en"
@@ -111,10 +111,10 @@ pd.DataFrame([[getattr(one, field) for field in fields] for one in configs], ind
 #
 # ## Where is the order?
 #
-# The attention that you will write in chapter 3 mixes, for each token, the vectors of the others. How much of each
-# depends on the dot product of two vectors; where a token stands plays no part. Let us change the order of the
-# tokens. If each token gets what it got before, attention does not know the order. `attend` below is the attention
-# of chapter 0 in one line.
+# The attention that you will write in chapter 3 mixes the vectors of the other tokens into each token. How much of
+# each it takes depends on the dot product of the two vectors; the place of a token plays no part. Let us change the
+# order of the tokens. If each token gets the same result as before, attention does not know the order. `attend` below
+# is the attention of chapter 0 in one line.
 
 
 # %%
@@ -128,9 +128,9 @@ print("without positions:", torch.allclose(attend(vectors)[order], attend(vector
 
 
 # %% [markdown] source="75575db1"
-# The same: if the tokens come in another order, so do the results, but each token gets the same vector. Yet "the
-# dog bit the man" and "the man bit the dog" mean different things. So we add to each position a vector of its own
-# that tells the order: the **positional encoding**. Even random vectors make a difference.
+# It is the same. The results are in another order, as the tokens are, but each token gets the same vector. Yet "the
+# dog bit the man" and "the man bit the dog" mean different things. So we add a vector to each position that tells
+# where it is: the **positional encoding**. Even random vectors make a difference.
 
 # %%
 places = torch.randn(8, 128) / 8  # a vector for each position
@@ -167,8 +167,8 @@ plot_sinusoid_table(100, 128)
 
 # %% [markdown] source="f9ca5456"
 # The columns on the left are fast hands: their colours change from row to row. Those on the right are so slow that
-# they hardly change from top to bottom. The stripes are sines near 0 beside cosines near 1. Four columns on their
-# own:
+# they hardly change from top to bottom. The stripes are sines near 0 beside cosines near 1. Here are four columns on
+# their own:
 
 # %%
 plot_lines(
@@ -182,9 +182,9 @@ plot_lines(
 # %% [markdown] source="3fddafb7"
 # ## Distances are easy to find
 #
-# There is a reason to pair sines with cosines. Five positions on, a hand is the same hand, turned a little further.
-# The angle depends on the hand, but not on where we are. So the same rotation leads from the vector of any position
-# to the one five positions later. The addition theorems of sine and cosine compute it.
+# There is a reason to pair sines with cosines. Five positions later, each hand has turned a little further. How far
+# depends on the hand, but not on the position where it started. So the same rotation leads from the vector of any
+# position to the one five positions later. The addition theorems of sine and cosine compute it.
 
 # %%
 cos, sin = (5 * speed).cos(), (5 * speed).sin()
@@ -317,15 +317,15 @@ print(torch.allclose(states["right"], states["left"], atol=1e-5))
 
 # %% [markdown] source="03a8cc5b"
 # > *transformer-evolution* counts from 1 and gives padding 0; here, that is `position_offset` 1. *pytorch-seq2seq*
-# > counts padding as well, from 0. With padding on the right, that leaves the positions of the real tokens as they
-# > are.
+# > counts padding as well, from 0. With padding on the right, the positions of the real tokens are the same either
+# > way.
 #
 # ## Learnt positions
 #
-# Positions can also be learnt, as embeddings are. The paper found almost the same results with both (Table 3, row
-# E). Learnt positions add parameters. The table of sines and cosines can be computed for any length, but the model
-# has not seen positions beyond the lengths of its training, so neither kind works well there (in chapter 6,
-# you will try sines and cosines). That is why, for both kinds, the package raises an error if a text is longer than its setting
+# Positions can also be learnt, as embeddings are. The paper found almost the same results with both (Table 3, row E).
+# Learnt positions add parameters. The table of sines and cosines can be computed for any length. But the model has
+# not seen positions beyond the lengths of its training, so neither kind works well there (in chapter 6, you will try
+# sines and cosines). So for both kinds, the package raises an error if a text is longer than its setting
 # `max_position_embeddings`.
 
 # %%

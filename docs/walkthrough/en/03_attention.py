@@ -44,7 +44,7 @@ drawings.model_map(3)
 #
 # It is like finding a book in a library. What you look for is the **query**, the titles on the spines are the
 # **keys**, and what is in the books are the **values**. A `dict` in Python returns a value only if a key is equal.
-# Attention returns a mixture of all values, each *as much as its key is similar*.
+# Attention returns a mixture of all values: *the more similar the key, the more of its value*.
 #
 # Let us try three fruits. Read the first column as "sour" and the second as "soft". Queries, keys and values are all
 # the same vectors here.
@@ -58,8 +58,7 @@ pd.DataFrame(x, index=fruits, columns=["sour", "soft"])
 # %% [markdown] source="186ba91a"
 # ### Scores
 #
-# How similar a query and a key are is measured by their dot product, from chapter 2. Rows are queries, columns are
-# keys.
+# The dot product of chapter 2 measures how similar a query and a key are. Rows are queries, columns are keys.
 
 # %%
 scores = query @ key.T
@@ -117,9 +116,9 @@ drawings.attention()
 # Turn the equation into a class. L is the number of queries, M that of keys and values, K the dimension of the
 # vectors; `...` stands for dimensions in front, such as a batch. `mask` is True where something may be seen. Its
 # shape is that of the scores, or (..., 1, M) if it is the same for all queries. Where nothing may be seen, set the
-# score to $-\infty$ (`-math.inf`): the softmax makes it 0. A very small number such as `-1e9` will do, too; it differs
-# only in rows where everything is hidden, which come later in this chapter. Without a mask (`None`), everything is
-# seen.
+# score to $-\infty$ (`-math.inf`): the softmax makes it 0. A large negative number such as `-1e9` works, too. The
+# result differs only in rows where everything is hidden, which come later in this chapter. Without a mask (`None`),
+# everything is seen.
 
 
 # %% tags=["blank"]
@@ -151,7 +150,7 @@ check(ScaledDotProductAttention)
 # </details>
 
 # %% [markdown] source="ab6d617d"
-# Your class also gives the results that we computed step by step for the fruits.
+# Your class gives the same results that we computed step by step for the fruits.
 
 # %%
 my_attention = ScaledDotProductAttention()
@@ -262,8 +261,8 @@ probabilities = masked.softmax(dim=-1)
 pd.DataFrame(probabilities[0], index=tokens[0], columns=tokens[0]).round(2)
 
 # %% [markdown] source="08d20541"
-# In the last *rows*, `[PAD]` is the query. They have weights, but nothing uses their outputs, so they may stay. The
-# weights of the second sentence, and four columns of the weighted sum:
+# In the last *rows*, `[PAD]` is the query. These rows have weights, but nothing uses their outputs, so they may stay.
+# The weights of the second sentence, and four columns of the weighted sum:
 
 # %%
 pd.DataFrame(probabilities[1], index=tokens[1], columns=tokens[1]).round(2)
@@ -324,8 +323,8 @@ names = ["embedding", *(f"layer {number}" for number in range(len(similarity) - 
 pd.DataFrame([similarity], index=["similarity of both ▁swing"], columns=names).round(2)
 
 # %% [markdown] source="0496fc04"
-# On entering the decoder, they are the same vector: 1. The layers move them apart, because *children* and *on a*
-# were mixed in: one is what the children do, the other a thing to sit on.
+# On entering the decoder, both are the same vector: 1. The layers move them apart, because they mix in *children* and
+# *on a*. One swing is what the children do, the other is a thing to sit on.
 #
 # ## Three kinds of masks
 #
@@ -365,9 +364,9 @@ print("the package:            ", by_package[0, 0, 0])
 
 # %% [markdown] source="b081a451"
 # Masking with `-inf` divides 0 by 0, which is `nan`, and a single `nan` spreads through the whole model. Your class
-# does that, too, if it masks with −∞. As long as padding is on the right, there are no such rows, so in these chapters we
-# leave it.
-# Adding the most negative number gives no `nan`, but the query then looks at all hidden places equally.
+# does that, too, if it masks with −∞. As long as padding is on the right, there are no such rows, so these chapters
+# do not handle them. Adding the most negative number gives no `nan`, but the query then looks at all hidden places
+# equally.
 #
 # **This package** (`eager_attention_forward`) sets the weights of hidden places to 0 once more after the softmax.
 # The weighted sum is 0, as in PyTorch's fast implementation (SDPA). In training, the weights also pass through

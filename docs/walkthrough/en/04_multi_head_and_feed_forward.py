@@ -73,10 +73,10 @@ print(heads.transpose(0, 1).flatten(-2))
 #
 # $$\mathrm{head}_i = \mathrm{Attention}(QW_i^Q, KW_i^K, VW_i^V)$$
 #
-# Here $Q, K, V$ are the inputs before the matrices; in self-attention, all three are the same. Each head has
-# matrices of its own and computes attention; the results are joined, and multiplied by one more matrix. The matrices
-# of all heads side by side are one large matrix. So the code multiplies once, then splits into heads. The last
-# matrix, $W^O$, mixes what the heads found.
+# Here $Q, K, V$ are the inputs before they are multiplied by the matrices; in self-attention, all three are the same.
+# Each head has matrices of its own and computes attention; the results are joined, and multiplied by one more matrix.
+# Side by side, the matrices of all heads form one large matrix. So the code multiplies once, then splits into heads.
+# The last matrix, $W^O$, mixes what the heads found.
 
 # %%
 drawings.heads()
@@ -84,8 +84,8 @@ drawings.heads()
 # %% [markdown] source="12235f01"
 # ### Write it: `MultiHeadAttention`
 #
-# Multiplying by a matrix and adding a bias is a **linear layer**, `nn.Linear`. H is the number of heads, and K =
-# D/H the number of columns of each. Chapter 5 shows why `forward` takes queries and keys as separate arguments.
+# A **linear layer**, `nn.Linear`, multiplies by a matrix and adds a bias. H is the number of heads, and K = D/H the
+# number of columns of each head. Chapter 5 shows why `forward` takes queries and keys as separate arguments.
 #
 # As in chapter 3, the mask is True where something may be seen; it is broadcast to the scores (B, H, L, M). A mask
 # that hides padding is (B, 1, 1, M), a causal mask is (L, M). Keep the names that begin with `self.`, and the name
@@ -131,7 +131,7 @@ check(MultiHeadAttention)
 # <details><summary>Hint 2</summary>
 #
 # `split` is `x.unflatten(-1, (self.heads, -1)).transpose(1, 2)`. To join, go back with `transpose(1, 2)`, then
-# `flatten(-2)`; `out_proj` comes last. The mask is handed on to `self.attention` as it is.
+# `flatten(-2)`; `out_proj` comes last. The mask is passed to `self.attention` as it is.
 #
 # </details>
 
@@ -181,7 +181,7 @@ with torch.inference_mode():
 # %% [markdown] source="9a2a34ea"
 # ### More heads are not more parameters
 #
-# The same columns are divided among them, so the matrices have the same size, however many heads there are.
+# The heads divide the same columns among them, so the matrices have the same size, however many heads there are.
 
 # %% tags=["english"]
 for number in (1, 4, 8):
@@ -210,8 +210,8 @@ with torch.inference_mode():
 plot_attention(attentions[0][0], tokens, tokens, title="decoder, layer 0")
 
 # %% [markdown] source="2397ab77"
-# Do not trust your eyes alone; measure. How far from itself is the place that each token looks at most? 0 is the
-# token itself, -1 the one before it. There is nothing above 0: the mask is causal.
+# Do not trust your eyes alone; measure. For each token, how far away is the token that it looks at most? 0 is the
+# token itself, -1 the one before it. There is nothing above 0, because the mask is causal.
 
 # %% tags=["english"]
 offset = attentions[0][0].argmax(dim=-1) - torch.arange(len(tokens))
@@ -222,8 +222,8 @@ pd.DataFrame(offset, index=[f"head {head}" for head in range(4)], columns=tokens
 # or back to the start; heads 2 and 3 more often at the last few tokens. Nobody told them to. A large weight does not
 # mean that the token decided the answer, though: several layers follow.
 #
-# Try sentences of your own. The page that `vanilla-transformer page --model model_cards/multi30k-de-en --output_dir
-# runs/translator-page` makes shows the same picture for any layer and head (chapter 9).
+# Try sentences of your own: `vanilla-transformer page --model model_cards/multi30k-de-en --output_dir
+# runs/translator-page` makes a page that shows the same picture for any layer and head (chapter 9).
 #
 # ## The feed-forward network
 #
@@ -293,8 +293,8 @@ print("attention:   ", (before == after).all(dim=-1)[0].tolist())
 # %% [markdown] source="d73e072d"
 # ### It is a convolution of kernel size 1
 #
-# A convolution computes a few neighbouring positions together; how many is the size of its kernel. With size 1 it
-# sees no neighbours, and multiplies each position by the same matrix: a linear layer. Move the weights over to see
+# A convolution computes a few neighbouring positions together; their number is the size of its kernel. With size 1 it
+# sees no neighbours, and multiplies each position by the same matrix, as a linear layer does. Copy the weights to see
 # it.
 
 # %% tags=["english"]
@@ -388,7 +388,7 @@ for hook in hooks:
 #
 # <details><summary>Each choice explained</summary>
 #
-# - (a) No. There are no more matrices; the columns of the same ones are divided further.
+# - (a) No. The matrices are the same; only their columns are divided further.
 # - (b) Yes. Each head just has half as many columns.
 # - (c) No. Each head has half as many columns, but all together have the same.
 #

@@ -49,8 +49,8 @@ drawings.model_map(5)
 # The more layers are stacked, the harder training gets. So two things are done around each attention and each
 # feed-forward network.
 #
-# - **Residual connection**: the result is not handed on alone; it is **added** to the vector that came in. Even
-#   while a layer has learnt nothing yet, its input gets through.
+# - **Residual connection**: the result does not replace the vector that came in; it is **added** to it. Even while a
+#   layer has learnt nothing yet, its input gets through.
 # - **Layer normalization**: each token's vector gets the mean 0 and the variance 1. Then each column is multiplied
 #   by a learnt number, and another one is added. Before training, these are 1 and 0.
 #
@@ -170,8 +170,8 @@ check(Dropout)
 # %% [markdown] source="23ba4269"
 # <details><summary>Hint 1</summary>
 #
-# `torch.rand_like(x)` gives random numbers between 0 and 1, in the shape of x. Keep where the random number is at
-# least rate: that happens with probability 1 - rate.
+# `torch.rand_like(x)` gives random numbers between 0 and 1, in the shape of x. Keep the numbers of x where the random
+# number is at least rate: that happens with probability 1 - rate.
 #
 # </details>
 # <details><summary>Hint 2</summary>
@@ -194,9 +194,9 @@ for module in (Dropout(0.25), nn.Dropout(0.25)):
 # The paper has post-norm, but all three trained models of this repository are pre-norm, so yours is, too. Each
 # sub-layer normalizes, computes, passes through dropout, and adds to its input.
 #
-# Keep all names of this chapter's classes that begin with `self.`: trained weights are loaded under them at the end of
-# the chapter, and where chapter 6 changes the `forward` of a layer, it uses `self.dropout`, too. One dropout serves
-# both sub-layers.
+# Keep all names of this chapter's classes that begin with `self.`: trained weights are loaded under these names at
+# the end of the chapter, and chapter 6 uses `self.dropout` when it changes the `forward` of a layer. One dropout
+# serves both sub-layers.
 
 # %%
 drawings.encoder_layer()
@@ -260,7 +260,8 @@ print(tuple(batch["input_ids"].shape), "->", tuple(x.shape), "->", tuple(memory.
 #    encoder's output.
 #
 # Both are the same class, `MultiHeadAttention`. They differ in two things: what they get as keys and values, and the
-# mask. In self-attention it hides the tokens that follow (causal mask), in cross-attention the padding of the source.
+# mask. In self-attention the mask hides the tokens that follow (causal mask), in cross-attention the padding of the
+# source.
 
 # %%
 drawings.decoder_layer()
@@ -341,8 +342,8 @@ plot_attention(
 )
 
 # %% [markdown] source="50ced4c9"
-# Rows are the translation, columns the source. A row says: having written up to this token, where in the source does
-# it look to write the next one? So the row of `[BOS]` looks at *Zwei* to write the first word, *Two*.
+# Rows are the translation, columns the source. Each row answers one question: after this token, where in the source
+# does the decoder look to write the next one? So the row of `[BOS]` looks at *Zwei* to write the first word, *Two*.
 #
 # > The document that came with *pytorch-transformer* passes the self-attention block to the decoder layer twice, so
 # > that both attentions share one set of weights. The repository's code makes two modules, and so does this package.
@@ -435,9 +436,9 @@ check(Decoder)
 # ### `Transformer`
 #
 # The linear layer at the very end depends on the task. To choose the next token, it has as many outputs as the
-# vocabulary has tokens; to classify reviews, it has two, positive and negative. It is called a head as well, but
-# has nothing to do with the heads of chapter 4. Its outputs are scores called **logits**; the softmax turns them
-# into probabilities.
+# vocabulary has tokens; to classify reviews, it has two, positive and negative. This layer is also called a head, but
+# has nothing to do with the heads of chapter 4. Its outputs are scores called **logits**; the softmax turns them into
+# probabilities.
 #
 # `head` is a linear layer that the caller has made. `is_token` is True where the source is not padding. Chapter 6 calls
 # `self.encoder`, `self.decoder` and `self.head` one by one.
@@ -492,8 +493,8 @@ print(tuple(batch["input_ids"].shape), tuple(start.shape), "->", tuple(logits.sh
 # ## Tied embeddings
 #
 # A translator has three tables of (V, D): the encoder's embedding, the decoder's embedding, and the matrix of the
-# last linear layer. In the paper, all three are **one table** (weight tying, §3.4). That is possible where source and
-# target have one vocabulary.
+# last linear layer. In the paper, all three are **one table** (weight tying, §3.4). That is possible if source and
+# target share one vocabulary.
 #
 # A row of the last linear layer decides the logit of one token: the larger its dot product with the decoder's output,
 # the larger the logit. A row of the embedding is the vector of one token, too, so what is learnt in one place helps
@@ -543,8 +544,8 @@ print(f"parameters: {before:,}, tied {sum(parameter.numel() for parameter in my_
 # %% [markdown] source="15b8cedb"
 # ## Trained weights in your model
 #
-# Is your model right? It is if, with the weights that the package trained, it gives the same answers as the
-# package. Only the names of the parameters differ.
+# Is your model right? With the weights that the package trained, it must give the same answers as the package. Only
+# the names of the parameters differ.
 
 # %% tags=["shared"]
 NAMES = {  # name in the package: my name
@@ -668,7 +669,7 @@ for name, values in norms.items():
 # %% [markdown] source="0b04245f"
 # In post-norm, gradients are much larger near the output. If weights are changed a lot from the start, training is
 # unstable; so the learning rate, which sets how far one step goes, is raised slowly (the warm-up of chapter 6; Xiong
-# et al. 2020). In pre-norm, they differ by a factor of about two.
+# et al. 2020). In pre-norm, the gradients of the layers differ by a factor of about two.
 #
 # ## In this package
 #
@@ -839,8 +840,8 @@ with torch.no_grad():
 # %% [markdown] source="781a4de7"
 # ## Appendix: counting parameters
 #
-# The parameters of a layer can be counted from its settings: a matrix has width × height, a bias has one for each
-# column.
+# The parameters of a layer can be counted from its settings: a matrix has width × height of them, and a bias has one
+# for each column.
 
 
 # %%

@@ -62,7 +62,7 @@ print(labels)
 
 
 # %% [markdown] source="ed1c6474"
-# Make a small model of the classes of chapter 5. Its last linear layer gives a score to each of 11 ids: the nine
+# Make a small model from the classes of chapter 5. Its last linear layer gives a score to each of 11 ids: the nine
 # symbols, padding and the start token.
 
 
@@ -178,9 +178,9 @@ print(f"log 11 = {math.log(SYMBOLS):.4f}")
 # little of the answer's probability (0.1 in §5.4 of the paper) and divides it evenly among the other tokens. Call
 # these probabilities, which the model is to match, the **target distribution**. There is one row for each token.
 #
-# Which tokens share it differs. In the paper that proposed the method (Szegedy et al. 2016), all V tokens do, the
-# answer included; in *The Annotated Transformer*, the tokens that are neither the answer nor padding. Here, we follow
-# the latter.
+# Implementations differ in which tokens share it. In the paper that proposed the method (Szegedy et al. 2016), all V
+# tokens do, the answer included; in *The Annotated Transformer*, the tokens that are neither the answer nor padding.
+# Here, we follow the latter.
 
 # %% [markdown] source="4162d51b"
 # ### Write it: `smoothed_targets`
@@ -188,7 +188,7 @@ print(f"log 11 = {math.log(SYMBOLS):.4f}")
 # N is the number of tokens, V the size of the vocabulary. V - 1 tokens are not the answer, but padding cannot be an
 # answer, so V - 2 are left.
 #
-# From here to `training_step`, what does not count is `pad` alone; you need not handle `-100`.
+# From here to `training_step`, only `pad` marks what does not count; you need not handle `-100`.
 
 
 # %% tags=["blank"]
@@ -349,9 +349,9 @@ plot_lines(curves, range(1, 20001), title="Noam schedule", xlabel="step", ylabel
 # start (chapter 5). So the learning rate starts small. Later in this chapter, you leave the warm-up out and see
 # whether it is necessary.
 #
-# The **schedule** sets the learning rate of each step; `LambdaLR` makes one from your function. The
-# commands of this package use `inverse_sqrt` of transformers instead, which is given the rate at the end of the
-# warm-up, the peak. Are the two curves the same?
+# The **schedule** sets the learning rate of each step; `LambdaLR` makes one from your function. The commands of this
+# package use `inverse_sqrt` of transformers instead. It is given the peak, the rate at the end of the warm-up. Are
+# the two curves the same?
 
 # %%
 D_MODEL, WARMUP = 64, 100
@@ -389,8 +389,8 @@ table = pd.DataFrame({name: VanillaTransformerConfig.from_preset(name).to_dict()
 table.loc[list(places)].assign(**{"where": places.values()})
 
 # %% [markdown] source="136bba63"
-# > *transformer-evolution* has no dropout on embeddings, but on attention weights. *The Annotated Transformer* and
-# > *pytorch-seq2seq* have it in all four places.
+# > *transformer-evolution* has no dropout on embeddings, but has it on attention weights. *The Annotated Transformer*
+# > and *pytorch-seq2seq* have it in all four places.
 #
 # `model.train()` switches dropout on, `model.eval()` off. While it is on, the same input gives another output each
 # time.
@@ -502,8 +502,8 @@ check(training_step)
 #
 # ### Write it: `overfit`
 #
-# Switch off what keeps the model from memorizing. Switch dropout off by `model.eval()`, and train in that mode: it does
-# not stop gradients, or changes of the parameters. Set label smoothing to 0. Keep the learning rate constant
+# Switch off what keeps the model from memorizing. Switch dropout off by `model.eval()`, and train in that mode.
+# Gradients and changes of the parameters still work in it. Set label smoothing to 0. Keep the learning rate constant
 # (`ConstantLR`). Return the losses of all steps as a list.
 
 
@@ -603,8 +603,8 @@ torch.save(model.state_dict(), RUNS / "my_copier.pt")  # chapter 10 looks inside
 # ## Leaving things out, one at a time
 #
 # Is everything that you have learnt necessary? Leave things out, one at a time, and train for 100 steps. The rest
-# stays as it is. Such an experiment is called an **ablation**. A single result may be chance, so each training is done
-# three times, with another **seed** of the random numbers. Let us see how each is left out.
+# stays as it is. Such an experiment is called an **ablation**. A single result may be chance, so each training is
+# done three times, with another **seed** of the random numbers. Let us see how each part is left out.
 #
 # To leave out the **positional encoding**, set the table of positions in both `Embedding` to 0.
 
@@ -875,7 +875,7 @@ assert torch.equal(by_hand, cached) and torch.equal(by_hand, generated)
 
 # %% [markdown] source="cd7ad3a6"
 # The tokens are the same, in less time. The longer the text, the larger the difference: for n tokens, the loop
-# computes 1 + 2 + … + n of them, and the cache n.
+# computes 1 + 2 + … + n tokens, and with the cache only n.
 
 # %%
 pd.DataFrame({"loop": {n: sum(range(1, n + 1)) for n in (10, 50, 100)}, "cache": {n: n for n in (10, 50, 100)}})

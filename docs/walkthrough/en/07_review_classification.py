@@ -2,10 +2,10 @@
 # # 7. Classifying reviews
 #
 # In this chapter, a model reads film reviews and says whether they are positive or negative. The answer that it has
-# to give is called the **label**. The reviews are in Korean, for that is what the repository's classifier was
-# trained on; where their meaning matters, it is given in English. First, the `Transformer` that you wrote is
-# trained on a few hundred reviews that come with the package. Then it gets weights that were trained on many
-# reviews, and is trained further.
+# to give is called the **label**. The reviews are in Korean, because the repository's classifier was trained on
+# Korean; where their meaning matters, it is given in English. First, the `Transformer` that you wrote is trained on a
+# few hundred reviews that come with the package. Then it gets weights that were trained on many reviews, and is
+# trained further.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Set-up: run this and go on
@@ -79,9 +79,9 @@ pd.Series(
 plot_histogram(texts.str.len(), title="Length of reviews", xlabel="characters", ylabel="reviews")
 
 # %% [markdown] source="3254fce0"
-# This file is clean; the real NSMC is not. Of 150,000 rows for training, 5 have no text, as have 3 of the 50,000 for
-# testing, and 3,817 training rows repeat the text of another. Half of the texts have 27 characters or fewer, and 5%
-# more than 107.
+# This file is clean; the real NSMC is not. Of its 150,000 training rows, 5 have no text, and 3,817 repeat the text of
+# another row. Of its 50,000 test rows, 3 have no text. Half of the texts have 27 characters or fewer, and 5% more
+# than 107.
 #
 # Decide beforehand how empty rows are read. Without `keep_default_na=False`, pandas turns an empty text into the
 # number `nan`, and a tokenizer that gets it raises an error. Without `quoting=csv.QUOTE_NONE`, a review that starts
@@ -134,10 +134,10 @@ print({name: tuple(tensor.shape) for name, tensor in next(iter(loader)).items()}
 # %% [markdown] source="a7679e3a"
 # ## How an encoder-decoder classifies
 #
-# The encoder reads the review, and the decoder a single start token, `[BOS]`. The decoder's cross-attention collects
-# what it needs from the encoder's output, a vector for each token, into a single vector; a linear layer turns that
-# into two scores. Make a small model of the classes of chapter 5 to see it. Its last linear layer has two columns
-# and no bias. The two reviews say "really fun" and "boring and childish".
+# The encoder reads the review, and the decoder reads a single start token, `[BOS]`. The encoder's output is a vector
+# for each token of the review. From these, the decoder's cross-attention collects what it needs into a single vector;
+# a linear layer turns that into two scores. Make a small model from the classes of chapter 5 to see it. Its last
+# linear layer has two columns and no bias. The two reviews say "really fun" and "boring and childish".
 
 # %%
 torch.manual_seed(0)
@@ -285,7 +285,7 @@ torch.save(my_model.state_dict(), RUNS / "my_classifier.pt")  # for chapter 9
 # The model and the loop are yours. A few hundred reviews more do not raise the score much, because the weights have
 # already learnt from all of NSMC. If the validation accuracy falls, overfitting has begun: stop.
 #
-# Now look inside nsmc-small as it was before this fine-tuning, as a model of the package. It was loaded with
+# Now look inside the package's nsmc-small, as it was before this fine-tuning. It was loaded with
 # `attn_implementation="eager"` to show its attention.
 
 # %% [markdown] source="6934db49"
@@ -385,7 +385,7 @@ pd.DataFrame(
 # ```
 #
 # A model of the size of *transformer-evolution* (15.2 million parameters) reaches a test accuracy of 0.8525 after 31
-# minutes on two cores; that of nsmc-small stands in the [results](../../results.md). These were measured on about 50,000
+# minutes on two cores; the [results](../../results.md) have that of nsmc-small. These were measured on about 50,000
 # test reviews of NSMC, so they differ from those above. To fine-tune nsmc-small on your own data:
 #
 # ```sh
@@ -398,8 +398,8 @@ pd.DataFrame(
 #
 # ## In short
 #
-# - Look at the data before training. If you have counted empty rows, repeated rows and lengths, they cause no
-#   surprise later.
+# - Look at the data before training. If you count empty rows, repeated rows and lengths first, they cause no surprise
+#   later.
 # - An encoder-decoder classifies with a single start token: the decoder's one output vector becomes the scores of
 #   the labels.
 # - With few data, a model only memorizes (overfitting). Choose on validation data, and use test data once, at the

@@ -1,9 +1,9 @@
 # %% [markdown] source="570a65c1"
 # # 8. Translation
 #
-# Translation is what the paper made the Transformer for. In this chapter, the `Transformer` that you wrote is first
-# trained, from scratch, as a small translator from Korean to English. Then we look into a German-English translator
-# that was trained on real sentences. You need neither Korean nor German: what words mean is written beside them.
+# The paper made the Transformer for translation. In this chapter, the `Transformer` that you wrote is first trained,
+# from scratch, as a small translator from Korean to English. Then we look into a German-English translator that was
+# trained on real sentences. You need neither Korean nor German: what words mean is written beside them.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Set-up: run this and go on
@@ -49,9 +49,9 @@ drawings.model_map(8)
 # ## Making sentence pairs
 #
 # A translator learns from pairs of sentences that mean the same. Most data for translation come with licence
-# conditions (Multi30k may be used for non-commercial purposes only) and cannot be part of this repository. So we
-# use rules to make Korean and English sentences that describe pictures. The rules are short, but contain three of
-# the things that make translation hard.
+# conditions (Multi30k may be used for non-commercial purposes only) and cannot be part of this repository. So we use
+# rules to make Korean and English sentences that describe pictures. The rules are short, but cover three of the
+# things that make translation hard.
 #
 # - **Word order**: in Korean, the place comes before the verb; in English, after it.
 # - **Words that are far apart**: whether English has `dog` or `dogs`, `is` or `are`, depends on 한 (one) or 두 (two)
@@ -223,10 +223,10 @@ while len(losses) < 500:
 plot_lines({"training loss": losses}, range(1, 501), title="Training the translator", xlabel="step", ylabel="loss")
 
 # %% [markdown] source="8eff48ba"
-# At first it strings frequent words together; then sentences take shape; at last, the words are right. The loss
-# does not go to 0 because of label smoothing. Can it tell apart the two meanings of 말 and of 배? The first sentence
-# says "two horses (말) are talking (말) on a boat (배)", the second "a young doctor is eating a pear (배) on a
-# bridge". Neither was seen in training.
+# At first it strings frequent words together; then sentences take shape; at last, the words are right. The loss does
+# not go to 0 because of label smoothing. Can the model tell apart the two meanings of 말 and of 배? The first sentence
+# says "two horses (말) are talking (말) on a boat (배)", the second "a young doctor is eating a pear (배) on a bridge".
+# Neither was seen in training.
 
 # %% tags=["varies", "english"]
 texts = ["말 두 마리가 배 위에서 말을 하고 있다.", "젊은 의사 한 명이 다리 위에서 배를 먹고 있다."]
@@ -239,8 +239,8 @@ for text, translation in zip(texts, translate(texts), strict=True):
 #
 # ## BLEU: scoring translations
 #
-# A sentence has several right translations, so accuracy is hard to measure. **BLEU** says, as a number from 0 to
-# 100, how many **n-grams**, n words in a row, a model's translation shares with a human one. It is computed in two
+# A sentence has several right translations, so accuracy is hard to measure. **BLEU** is a number from 0 to 100. It
+# says how many **n-grams** (n words in a row) a model's translation shares with a human one. It is computed in two
 # steps.
 #
 # 1. For n = 1, 2, 3, 4, count the share of the translation's n-grams that are also in the reference (precision).
@@ -314,8 +314,8 @@ print(*translate(["작은 토끼 두 마리가 공원에서 놀고 있다."]))
 # ## A trained translator
 #
 # Now look at a model that was trained on real sentences. multi30k-de-en of this repository was trained on 29,000
-# pairs of German and English sentences that describe pictures (Multi30k), and on sentences about the same pictures
-# that have no translation. It is loaded with `attn_implementation="eager"` to show its attention.
+# pairs of German and English sentences that describe pictures (Multi30k), and on further sentences about the same
+# pictures, without translations. It is loaded with `attn_implementation="eager"` to show its attention.
 
 # %%
 folder = MODELS / "multi30k-de-en"
@@ -465,11 +465,11 @@ for step in range(1, 5):
 # Now choose the number of beams, and handle `[EOS]`. These are the rules of one step.
 #
 # 1. For each sentence that is not finished, add the log-probabilities of the next token to its score.
-# 2. Of all tokens of all sentences, take the best candidates, **twice** as many as beams, so that enough are left
-#    when some end with `[EOS]`.
-# 3. Of the candidates without `[EOS]`, the best go on, as many as beams. A candidate that ends with `[EOS]` is finished
-#    if its rank is within the number of beams; below that, it is dropped. The score of a finished sentence is divided
-#    by its length, or else short ones would have an advantage. The start token does not count.
+# 2. Of all tokens of all sentences, take the best candidates, **twice** as many as there are beams, so that enough
+#    are left when some end with `[EOS]`.
+# 3. Of the candidates without `[EOS]`, the best go on, as many as there are beams. A candidate that ends with `[EOS]`
+#    is finished if its rank is within the number of beams; below that, it is dropped. The score of a finished
+#    sentence is divided by its length; otherwise short ones would have an advantage. The start token does not count.
 #
 # A sentence is (score, list of ids). For example, (-1.2, [2, 15]), extended by token 7 with the log-probability -0.3,
 # becomes (-1.5, [2, 15, 7]). Scores are Python floats. Both lists are in the order of the candidates' ranks; those with
@@ -508,8 +508,8 @@ check(beam_step)
 # </details>
 
 # %% [markdown] source="f7a8c5f1"
-# Beam search repeats this step. Of the finished sentences, it keeps the best, as many as beams. It stops when there
-# are that many, and no unfinished one scores higher than the lowest of them.
+# Beam search repeats this step. Of the finished sentences, it keeps the best, as many as there are beams. It stops
+# when it has that many and no unfinished sentence scores higher than the lowest of them.
 
 
 # %%
@@ -589,9 +589,9 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 # %% [markdown] source="7c8f3483"
 # ## Training on your own sentences
 #
-# You train on real sentences as you did in this chapter. You need two files whose lines correspond, or a CSV, TSV
-# or JSON file with two columns. Where to get the files of Multi30k is in the
-# [Translate](../../guides/translate.md#train-a-translator).
+# You train on real sentences as you did in this chapter. You need two files whose lines correspond, or a CSV, TSV or
+# JSON file with two columns. [Translate](../../guides/translate.md#train-a-translator) says where to get the files of
+# Multi30k.
 #
 # ```sh
 # vanilla-transformer train-translation multi30k-de-en --data multi30k --output_dir runs/de-en
@@ -600,9 +600,9 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 #
 # This command puts up to 4,096 tokens into each batch (`max_tokens: 4096`), and takes about two hours on one CPU
 # core. Of the weights that are saved during training (**checkpoints**), the last 20 are averaged. On 1,000 test
-# sentences, with five beams, the BLEU is 40.97 ([record](../../records.md)). The
-# repository's model has wider feed-forward layers, has learnt from sentences without translations, too, and has 44.22
-# ([more text than pairs](../../guides/translate.md#more-text-than-pairs)).
+# sentences, with five beams, the BLEU is 40.97 ([record](../../records.md)). The repository's model has wider
+# feed-forward layers, and has also learnt from sentences without translations. It has a BLEU of 44.22 ([more text
+# than pairs](../../guides/translate.md#more-text-than-pairs)).
 #
 # > The text of *The Annotated Transformer* promises batches with almost no padding, and `batch_size_fn` of 2018
 # > makes them. The code of 2022 kept the text, but pads each sentence to 72 tokens.

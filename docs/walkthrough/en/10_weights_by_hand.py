@@ -45,9 +45,9 @@ drawings.model_map(10)
 # - **Shift**: the symbol at t is the one at t + 1 in the source; at the last position, the last one once more.
 # - **Reverse**: the symbol at t is the one at 9 - t in the source.
 #
-# The three differ only in *where in the source to look*. That is decided by the decoder's cross-attention, so it is
-# enough to set that. Queries come from the decoder's positions t, and keys from the source's positions s. The score
-# $q_t \cdot k_s$ must be largest at the s to be looked at.
+# The three differ only in *where in the source to look*. The decoder's cross-attention decides that, so it is enough
+# to set its weights. Queries come from the decoder's positions t, and keys from the source's positions s. The score
+# $q_t \cdot k_s$ must be largest at the position s to look at.
 
 # %%
 PAD, START, SYMBOLS, LENGTH = 0, 1, 11, 10
@@ -64,8 +64,8 @@ pd.DataFrame([source[0].tolist(), *(answer[0].tolist() for answer in tasks.value
 # ## Turning the hands
 #
 # In chapter 2, a hand of speed $w$ stood at $(\sin pw, \cos pw)$ for position p, and its dot product for two
-# positions s and t was $\cos((s - t)w)$. It is largest, 1, where both are the same. So if positions themselves are
-# queries and keys, each position looks at itself. That is copying.
+# positions s and t was $\cos((s - t)w)$. It is largest, 1, if s = t. So if positions themselves are queries and keys,
+# each position looks at itself. That is copying.
 #
 # To look elsewhere, turn the query's hands. Which 2 × 2 matrix turns the hand of position p into that of position
 # p + n? The addition theorems give the answer.
@@ -259,8 +259,8 @@ for name, turn in TURNS.items():
 # ## What training finds
 #
 # The model that you trained in chapter 6 copies, too. Has it found the same way? Load the model that was saved there.
-# If you have not run that chapter, the same 300 steps are trained here. It has four heads. Draw their cross-attention,
-# averaged over the copying of 500 sources.
+# If you have not run that chapter, the same 300 steps are trained here. It has four heads. Draw their
+# cross-attention, averaged over 500 copied sources.
 
 # %% tags=["varies"]
 torch.manual_seed(0)
@@ -282,7 +282,7 @@ plot_attention(learnt, names, names, title="four trained heads")
 # %% [markdown] source="f8253ab6"
 # Measure two things for each head. One is the mean weight on its own position, the diagonal. The other is the share
 # that is still copied with this head silenced (its columns of `out_proj` set to 0). Compare with the single head of
-# the model by hand.
+# the model made by hand.
 
 
 # %% tags=["varies"]
@@ -303,9 +303,10 @@ trained_heads = {f"trained head {head}": describe(learnt, head, copier) for head
 pd.DataFrame(by_hand_head | trained_heads).T.round(2)
 
 # %% [markdown] source="07054b3a"
-# The diagonals are sharp even in the mean of 500 sources. So these heads find by **position**, whatever stands there,
-# as the head by hand does. There are two differences. Some of the weight leaks to neighbouring positions. And all four
-# heads do the same work: silence any of them, and almost everything is still copied. Nobody told them to divide it.
+# The diagonals are sharp even in the mean of 500 sources. So these heads look at a **position**, whatever token
+# stands there, as the head made by hand does. There are two differences. Some of the weight leaks to neighbouring
+# positions. And all four heads do the same work: silence any of them, and almost everything is still copied. Nobody
+# told them to divide it.
 #
 # And for lengths that it never saw?
 
@@ -321,10 +322,10 @@ rows = {name: {length: copied(model, length) for length in (8, 10, 12, 20)} for 
 pd.DataFrame.from_dict(rows, orient="index")
 
 # %% [markdown] source="70c52152"
-# The rotation by hand depends on the distance alone, so it holds for twenty positions, too. The trained model starts
-# to fail beyond ten, and copies none of the rows of twenty. Its examples had ten positions, and within ten, matrices
-# that are no rotations make the loss small enough. **Training does not look for a rule. It looks for weights with a
-# small loss on the examples.**
+# The rotation set by hand depends on the distance alone, so it holds for twenty positions, too. The trained model
+# starts to fail beyond ten, and copies none of the rows of twenty. Its examples had ten positions. Within ten
+# positions, other matrices than rotations also make the loss small enough. **Training does not look for a rule. It
+# looks for weights with a small loss on the examples.**
 
 # %% [markdown] source="b847251d"
 # ## In short
