@@ -1,9 +1,6 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Errors in what the user gives."""
 
-import errno
-import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -61,18 +58,3 @@ def named_errors(folder: str, what: str, *others: type[Exception]) -> Iterator[N
         if isinstance(error, (ImportError, DataError, *others)):
             raise
         raise DataError(f"{folder}: no {what} can be read here ({error})") from error
-
-
-@contextmanager
-def full_disk_errors(path: str | os.PathLike) -> Iterator[None]:
-    """Name `path` in the error of a full disk; libraries name no file, or the one that is copied."""
-    try:
-        yield
-    except Exception as error:
-        shown = re.search(r"(\(os error |\[Errno )(\d+)", str(error))  # Rust's; Python's, also within other errors
-        number = int(shown[2]) if shown else None
-        number = errno.ENOSPC if "file write failed" in str(error) else number  # torch
-        is_named = isinstance(error, OSError) and error.filename and not error.filename2  # two: of a copy
-        if number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) and not is_named:
-            raise OSError(number, os.strerror(number), os.fspath(path)) from error
-        raise

@@ -127,6 +127,14 @@ def made_small(name: str, arguments: list[str]) -> list[str]:
     return ["--dry_run"] if name == "push-to-hub" else []
 
 
+def run_small(succeed, name: str, arguments: list[str], **options) -> None:
+    """Run a command for seconds, and write what it prints where a shell would."""
+    end = arguments.index(">") if ">" in arguments else len(arguments)
+    printed = succeed(name, *arguments[:end], *made_small(name, arguments), **options)
+    for file in arguments[end + 1 :]:
+        Path(file).write_text(printed, encoding="utf-8")
+
+
 # The Korean pages have the same commands: tests/test_korean_pages.py.
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in WITH_FILES and not page.endswith(".ko.md")])
@@ -135,7 +143,7 @@ def test_a_pages_commands_run(page, succeed, clone):
         if told := command(words):
             name, *arguments = told
             text = words[1] if words[0] == "echo" else ""
-            succeed(name, *arguments, *made_small(name, arguments), stdin=text)
+            run_small(succeed, name, arguments, stdin=text)
 
 
 @pytest.mark.slow
@@ -156,10 +164,10 @@ def test_more_text_goes_from_pairs_and_captions_to_a_translator(succeed, clone, 
             continue
         for line in re.split(r"\n(?! )", block.replace("\\\n", "").strip()):
             words = shlex.split(line)
-            # The scripts of experiments are the commands with more settings.
-            name, *arguments = command(words) or ["train-translation", *words[2:]]
-            small = made_small(name, arguments)
-            succeed("experiments/train_translation.py" if words[0] == "python" else name, *arguments, *small)
+            if told := command(words):
+                run_small(succeed, told[0], told[1:])
+            else:  # a script of experiments, which is the command with more settings
+                succeed("experiments/train_translation.py", *words[2:], *made_small("train-translation", words))
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -5,28 +5,18 @@ import codecs
 import csv
 import io
 import json
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from tqdm import tqdm
 from transformers.hf_argparser import HfArg
 
-from ..data.lines import (
-    BYTE_ORDER_MARK,
-    JSON_SUFFIXES,
-    ending_of,
-    find_columns,
-    iterate_lines,
-    iterate_rows,
-    stream_lines,
-)
-from ..errors import DataError, full_disk_errors
+from ..data.lines import JSON_SUFFIXES, decode_lines, ending_of, find_columns, iterate_lines, iterate_rows
+from ..errors import DataError
 from ..inference.batches import windows
 from ..inference.loaded import WINDOW, LoadedModel
 from ..settings.groups import EngineArguments
@@ -49,19 +39,11 @@ class LinesArguments(EngineArguments):
         default=None, help="A table's column with the texts; by default the training data's, `text` or the only one."
     )
     encoding: str = HfArg(default="utf-8", help="Of the file, such as cp949.")
-    output: str | None = HfArg(default=None, help="File for the answers; by default standard output.")
     batch_size: int = HfArg(default=64, help="Texts in one pass through the model.")
 
     def __post_init__(self):
         if self.text_column and not self.form:
             raise DataError("--text_column: needs --file, a table")
-        if self.output is None:
-            return
-        if os.path.exists(self.output):
-            raise DataError(f"--output: {self.output} is there, and nothing is overwritten: choose another")
-        ending = Path(self.output).suffix.lower()
-        if ending in (*TABLES, ".parquet", ".gz") and ending != (self.form or ".tsv"):
-            raise DataError(f"--output: the answers are written as {self.form or 'lines'}, not as {ending}")
 
     @property
     def form(self) -> str:
@@ -87,7 +69,7 @@ def open_texts(arguments: LinesArguments, *, repeats_text: bool) -> Texts:
     file, encoding, form = arguments.file, arguments.encoding, arguments.form
     if not form:
         if file is None:
-            lines = stream_lines(sys.stdin.buffer, "standard input", encoding)
+            lines = (line.rstrip("\r\n") for line in decode_lines(sys.stdin.buffer, "standard input", encoding))
         else:
             lines = checked(partial(iterate_lines, file, encoding), file)
         return Texts(((line, line) for line in lines), partial(text_line, repeats_text))
@@ -97,18 +79,11 @@ def open_texts(arguments: LinesArguments, *, repeats_text: bool) -> Texts:
         rows = checked(partial(read_json_lines, file, encoding, column or "text"), file)
         return Texts(rows, partial(json_line, file))
     with open(file, "rb") as opened:
-        mark = BYTE_ORDER_MARK if opened.read(3) == codecs.BOM_UTF8 else ""
+        mark = codecs.BOM_UTF8.decode() if opened.read(3) == codecs.BOM_UTF8 else ""
     rows = checked(partial(iterate_rows, file, encoding), file)
     columns, labels = next(rows), recipe.get("label_column", "label")
     wanted = {"text": column, **({"label": labels} if labels in columns else {})}
-    try:
-        place = find_columns(file, columns, wanted)[0]
-    except DataError:
-        if not Path(arguments.model).is_dir():
-            from ..inference.folder import load_config
-
-            load_config(arguments.model)  # no such model, whose recipe would name the column: that is the fault
-        raise
+    place = find_columns(file, columns, wanted)[0]
     to_line = partial(csv_line, "," if form == ".csv" else "\t")
     return Texts(((fields[place], fields) for fields in rows), to_line, columns, mark)
 
@@ -135,7 +110,8 @@ def read_json_lines(file: str, encoding: str, column: str) -> Iterator[tuple[str
 
 
 def text_line(repeats_text: bool, text: str, answer: dict[str, Answer]) -> str:
-    return "\t".join([*map(as_text, answer.values()), *([text] if repeats_text else [])])
+    values = [*map(as_text, answer.values())]
+    return "\t".join([*values, text] if repeats_text else values)
 
 
 def csv_line(delimiter: str, fields: list[str], answer: dict[str, Answer]) -> str:
@@ -179,42 +155,16 @@ def answer_texts(
         columns_of: Returns the columns of an answer by name.
     """
     check_free(arguments.file, texts.columns, names)
-    is_typed, texts_read, blank = arguments.file is None and sys.stdin.isatty(), 0, 0
+    if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # on Windows, too
+    is_typed = arguments.file is None and sys.stdin.isatty()
     # disable=None: no bar unless standard error is a terminal.
-    bar = tqdm(texts.rows, unit=" texts", disable=is_typed or None, leave=False)
-    with open_output(arguments.output) as output, bar as rows:
+    with tqdm(texts.rows, unit=" texts", disable=is_typed or None, leave=False) as rows:
         if texts.columns:
-            output.write(f"{texts.mark}{texts.to_line(texts.columns, dict(zip(names, names, strict=True)))}\n")
+            print(f"{texts.mark}{texts.to_line(texts.columns, dict(zip(names, names, strict=True)))}")
         for window in windows(rows, 1 if is_typed else WINDOW * arguments.batch_size):
             for (_, row), answer in zip(window, ask([text for text, _ in window]), strict=True):
-                columns = dict.fromkeys(names) if answer is None else columns_of(answer)
-                output.write(f"{texts.to_line(row, columns)}\n")
-                texts_read, blank = texts_read + 1, blank + (answer is None)
-            output.flush()
-    if arguments.output is not None:
-        print(f"{arguments.output}: {texts_read:,} texts{f', {blank:,} of them blank' if blank else ''}")
+                print(texts.to_line(row, dict.fromkeys(names) if answer is None else columns_of(answer)))
+            sys.stdout.flush()
     if model.number_cut:
-        say = print_line if arguments.output is None else print
-        say(f"texts cut to the {model.max_length} tokens that the model reads: {model.number_cut:,}")
-
-
-@contextmanager
-def open_output(name: str | None) -> Iterator[TextIO]:
-    """Open the file for the answers, in UTF-8, or standard output.
-
-    The file gets its name when all answers are written; before, they are in a hidden file beside it.
-    """
-    if name is None:
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="backslashreplace")  # such as emoji in cp949
-        yield sys.stdout
-        return
-    output = Path(name)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = output.with_name(f".{output.name}.{os.getpid()}")
-    try:
-        with full_disk_errors(name), open(unfinished, "x", encoding="utf-8", newline="\n") as file:
-            yield file
-        os.rename(unfinished, output)
-    finally:
-        unfinished.unlink(missing_ok=True)
+        print_line(f"texts cut to the {model.max_length} tokens that the model reads: {model.number_cut:,}")

@@ -3,7 +3,7 @@
 
     vanilla-transformer predict --model runs/nsmc --file reviews.txt
     echo '정말 재미있는 영화!' | vanilla-transformer predict --model runs/nsmc
-    vanilla-transformer predict --model runs/mine --file reviews.csv --text_column text --output answers.csv
+    vanilla-transformer predict --model runs/mine --file reviews.csv --text_column text > answers.csv
 
 Prints one line per text, in the order of the input: label, probability and text, separated by tabs. A model of
 several labels a text gives those with a probability above 1/2, as a|b, with their probabilities; a model of numbers

@@ -4,11 +4,11 @@
 import codecs
 import csv
 import gzip
+import io
 import os
 import unicodedata
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..errors import DataError
@@ -17,7 +17,6 @@ from ..errors import DataError
 JSON_SUFFIXES = (".json", ".jsonl")
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt", *JSON_SUFFIXES)
 TABLE_SUFFIXES = (*TABLE_SUFFIXES, *(f"{suffix}.gz" for suffix in TABLE_SUFFIXES))
-BYTE_ORDER_MARK = "\ufeff"
 
 
 class NoLabels(DataError):
@@ -25,52 +24,40 @@ class NoLabels(DataError):
 
 
 def iterate_lines(file: str | os.PathLike, encoding: str = "utf-8") -> Iterator[str]:
-    """Read a text file line by line.
+    """Yield the lines of a text file, without their ends and a byte order mark; gzip if its name ends in `.gz`.
 
-    Args:
-        file: With or without a byte order mark; gzip if the name ends in `.gz`.
-        encoding: Of the file; any that Python knows but UTF-16 and UTF-32.
-
-    Yields:
-        The lines without their ends. Only LF and CRLF end a line: reviews contain Unicode's other line separators.
+    Only LF and CRLF end a line: reviews contain Unicode's other line separators.
 
     Raises:
         OSError: The file cannot be read.
         DataError: A line is not in this encoding, or the compressed file is damaged.
     """
     with open(file, "rb") as stream:
-        yield from stream_lines(stream, os.fspath(file), encoding)
+        for line in decode_lines(stream, os.fspath(file), encoding):
+            yield line.rstrip("\r\n")
 
 
-def stream_lines(stream: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[str]:
-    """Yield the lines of an open file, as `iterate_lines` does; errors begin with `name`."""
-    for line in decode_lines(stream, name, encoding):
-        yield line.removesuffix("\n").removesuffix("\r")
-
-
-def decode_lines(stream: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[str]:
-    """Yield the lines of an open file with their ends; errors begin with `name`."""
-    number = 0
+def decode_lines(stream: BinaryIO, name: str, encoding: str) -> Iterator[str]:
+    """Yield the lines of an open file with their ends, and close it; errors begin with `name`."""
+    number = 1
     try:
-        codec = codecs.lookup(encoding).name
-        if codec.startswith(("utf-16", "utf-32")):  # a byte of a character may look like a line feed
-            raise DataError(f"{name}: {encoding} is not read: save the file as UTF-8")
-        lines: Any = gzip.GzipFile(fileobj=stream) if name.lower().endswith(".gz") else stream
-        for number, line in enumerate(lines, start=1):
-            text = line.decode(codec)
-            yield text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
+        content: Any = gzip.GzipFile(fileobj=stream) if name.lower().endswith(".gz") else stream
+        codec = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding  # Excel writes a byte order mark
+        with io.TextIOWrapper(content, codec, newline="\n") as lines:
+            for line in lines:
+                yield line
+                number += 1
     except UnicodeDecodeError as error:
-        problem = f"byte {error.start + 1} is not {encoding.upper()} ({error.reason})"
-        remedy = "name the encoding, such as cp949 (Korean) or cp1252 (Western); save UTF-16 as UTF-8"
-        raise DataError(f"{name}, line {number or 1}: {problem}: {remedy}") from error
+        number += error.object[: error.start].count(b"\n")
+        problem = f"not {encoding.upper()} ({error.reason}): name the encoding, such as cp949"
+        raise DataError(f"{name}, line {number}: {problem}") from error
     except (LookupError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{name}: {error}") from error
 
 
 def ending_of(name: str | os.PathLike) -> str:
     """Return the ending of a name in small letters; of `a.csv.gz`, the one before `.gz`."""
-    path = Path(os.fspath(name).lower())
-    return Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    return os.path.splitext(os.fspath(name).lower().removesuffix(".gz"))[1]
 
 
 def appearance(name: str) -> str:
@@ -81,7 +68,7 @@ def appearance(name: str) -> str:
 
 
 def iterate_rows(file: str | os.PathLike, encoding: str = "utf-8", quotings: int = 1) -> Iterator[list[str]]:
-    """Read a table row by row, beginning with its header.
+    """Yield the fields of each row of a table, beginning with its header; skip empty rows.
 
     `datasets` and pandas shift the columns of a file whose first row has one field too many, without a word.
 
@@ -89,28 +76,27 @@ def iterate_rows(file: str | os.PathLike, encoding: str = "utf-8", quotings: int
         file: A `.csv` file, or one with tabs, in which each line is a row; either with `.gz` or not.
         encoding: Of the file.
         quotings: How many times the fields between tabs may be quoted as in CSV.
-
-    Yields:
-        The fields of each row, without empty lines.
     """
-    name, width, is_csv = os.fspath(file), 0, ending_of(file) == ".csv"
+    name, width, number = os.fspath(file), 0, 0
     with open(file, "rb") as stream:
-        if is_csv:
-            rows = _comma_separated(decode_lines(stream, name, encoding), name)
-        else:
-            rows = _tab_separated(stream_lines(stream, name, encoding), quotings)
-        for line, fields in rows:
-            width = width or len(fields)
-            if len(fields) != width:
-                quotes = " (a text with a comma needs quotes)" if is_csv and len(fields) > width else ""
-                raise DataError(f"{name}, line {line}: {len(fields)} columns instead of {width}{quotes}")
-            yield fields
+        lines = decode_lines(stream, name, encoding)
+        is_csv = ending_of(file) == ".csv"
+        rows = csv.reader(lines, strict=True) if is_csv else (_tab_separated(line, quotings) for line in lines)
+        try:
+            for number, fields in enumerate(rows, start=1):
+                width = width or len(fields)
+                if len(fields) not in (0, width):
+                    raise DataError(f"{name}, row {number}: {len(fields)} columns instead of {width}")
+                if fields:
+                    yield fields
+        except csv.Error as error:
+            raise DataError(f"{name}, row {number + 1}: {error}") from error
     if not width:
         raise DataError(f"{name}: the file is empty")
 
 
 def find_columns(name: str, columns: Sequence[str], wanted: Mapping[str, str | None]) -> list[int]:
-    """Return the place of each wanted column; if there is none of its name, of the one that looks the same.
+    """Return the place of each wanted column; names are the same if they look the same.
 
     Args:
         name: The table, for errors.
@@ -120,44 +106,28 @@ def find_columns(name: str, columns: Sequence[str], wanted: Mapping[str, str | N
     places = []
     named = {appearance(column) for column in wanted.values() if column}
     for content, column in wanted.items():
-        if column is None:
-            others = [other for other in columns if appearance(other) not in named]
-            column = others[0] if len(others) == 1 else content
-        same = [place for place, other in enumerate(columns) if other == column]
-        same = same or [place for place, other in enumerate(columns) if appearance(other) == appearance(column)]
+        others = [other for other in columns if appearance(other) not in named]
+        column = column or (others[0] if len(others) == 1 else content)
+        same = [place for place, other in enumerate(columns) if appearance(other) == appearance(column)]
         if len(same) != 1:
-            number = "two columns" if same else "no column"
-            shown = [*columns[:10], *["…"] * (len(columns) > 10)]
-            listed = f"{name}: {number} {column!r}; the columns are {', '.join(shown)}"
-            has_semicolons = len(columns) == 1 and ";" in columns[0]
-            advice = "use commas, not ;" if has_semicolons else f"name one by {content}_column"
-            raise (NoLabels if content == "label" and not same else DataError)(f"{listed}: {advice}")
+            error = NoLabels if content == "label" and not same else DataError
+            problem = f"{'two columns' if same else 'no column'} {column!r}; the columns are {', '.join(columns)}"
+            raise error(f"{name}: {problem}: name one by {content}_column")
         places += same
     return places
 
 
-def _comma_separated(lines: Iterator[str], name: str) -> Iterator[tuple[int, list[str]]]:
-    reader, line = csv.reader(lines, strict=True), 1
-    try:
-        for fields in reader:
-            if fields:
-                yield line, fields
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise DataError(f"{name}, line {reader.line_num}: {error}") from error
-
-
-def _tab_separated(lines: Iterator[str], quotings: int) -> Iterator[tuple[int, list[str]]]:
-    for number, line in enumerate(lines, start=1):
-        if line:
-            fields = line.split("\t")
-            for _ in range(quotings):
-                fields = [_unquote(field) for field in fields]
-            yield number, fields
+def _tab_separated(line: str, quotings: int) -> list[str]:
+    """Return the fields of a line, none of an empty one; undo so many levels of CSV quoting."""
+    line = line.rstrip("\r\n")
+    fields = line.split("\t") if line else []
+    for _ in range(quotings):
+        fields = [_unquote(field) for field in fields]
+    return fields
 
 
 def _unquote(field: str) -> str:
-    """Undo one level of CSV quoting; a field that is not quoted stays as it is."""
+    """Undo one level of quoting; a field that is not quoted stays as it is."""
     if len(field) < 2 or not field.startswith('"') or not field.endswith('"'):
         return field
     inside = field[1:-1]

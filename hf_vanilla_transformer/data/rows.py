@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from datasets import ClassLabel, Dataset, DatasetDict, Features, Value, config
+from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
 from datasets.exceptions import DatasetsError
 from datasets.fingerprint import Hasher
 from transformers import PreTrainedTokenizerBase
 
-from ..errors import DataError, full_disk_errors
+from ..errors import DataError
 from .sources import SPLITS
 
 
@@ -38,7 +38,7 @@ def data_errors(name: str) -> Iterator[None]:
 def generate_rows(name: str, generator: Callable, columns: Sequence[str], **settings: Any) -> Dataset:
     """Cache the rows of strings that `generator(**settings)` yields; the key of the cache is made of the settings."""
     features = Features(dict.fromkeys(columns, Value("string")))
-    with full_disk_errors(config.HF_DATASETS_CACHE), data_errors(name):
+    with data_errors(name):
         return Dataset.from_generator(generator, features, gen_kwargs=settings)
 
 
@@ -69,9 +69,8 @@ def convert_rows(
         good = [row for row in converted if row is not None]
         return {feature: [row[place] for row in good] for place, feature in enumerate(features)}
 
-    with full_disk_errors(config.HF_DATASETS_CACHE):
-        options: Any = {"remove_columns": rows.column_names, "features": features, "desc": "Reading"}
-        good = rows.map(convert_batch, batched=True, **options)
+    options: Any = {"remove_columns": rows.column_names, "features": features, "desc": "Reading"}
+    good = rows.map(convert_batch, batched=True, **options)
     message = f"{name}: {len(rows) - len(good):,} of {len(rows):,} rows have {problem}"
     if not len(good) or (is_error and len(good) < len(rows)):
         raise DataError(message)
@@ -138,8 +137,7 @@ def tokenize_rows(data: Any, function: Callable, settings: Sequence, **options: 
         return DatasetDict({name: tokenize_rows(rows, function, settings, **options) for name, rows in data.items()})
     key = [_tokenizer_content(one) if isinstance(one, PreTrainedTokenizerBase) else one for one in settings]
     fingerprint = Hasher.hash((data._fingerprint, key, options))
-    with full_disk_errors(config.HF_DATASETS_CACHE):
-        return data.map(function, batched=True, new_fingerprint=fingerprint, desc="Tokenizing", **options)
+    return data.map(function, batched=True, new_fingerprint=fingerprint, desc="Tokenizing", **options)
 
 
 def _tokenizer_content(tokenizer: PreTrainedTokenizerBase) -> Any:

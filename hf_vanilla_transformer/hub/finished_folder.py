@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..errors import DataError, full_disk_errors
+from ..errors import DataError
 
 
 @contextlib.contextmanager
@@ -16,8 +16,7 @@ def finished_folder(output_dir: str | Path) -> Iterator[Path]:
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise DataError(f"{output_dir} is not empty, and nothing is overwritten: choose another output_dir")
     parent = next(folder for folder in target.parents if folder.exists())  # on the same disk
-    temporary = tempfile.TemporaryDirectory(dir=parent, prefix=".unfinished-")
-    with full_disk_errors(output_dir), temporary as scratch:
+    with tempfile.TemporaryDirectory(dir=parent, prefix=".unfinished-") as scratch:
         folder = Path(scratch, "result")
         folder.mkdir()
         yield folder

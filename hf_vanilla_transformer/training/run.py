@@ -27,7 +27,7 @@ from transformers.trainer import DEFAULT_PROGRESS_CALLBACK
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.rows import TextsOfColumns, column_array
-from ..errors import DataError, TrainingStopped, full_disk_errors, user_errors
+from ..errors import DataError, TrainingStopped, user_errors
 from ..hub.model_card import record_answers, save_model_card
 from ..hub.record import CARD_FILE, metrics_of_training, save_record
 from ..hub.upload import upload
@@ -207,7 +207,6 @@ class Run:
         except Timeout:
             raise DataError(f"{self.folder}: a run is going on there: choose another output_dir") from None
         stack.callback(lock.unlink, missing_ok=True)
-        stack.enter_context(full_disk_errors(folder))
         return prepare_output_dir(self.folder, self.training.resume_from_checkpoint)
 
     def make_tokenizer(self, rows: Dataset, max_length: int, *needed: str) -> PreTrainedTokenizerBase:

@@ -177,8 +177,7 @@ class Measurement:
         texts = self.reviews(10 if self.trial else 200_000)
         words = ["--model", ROOT / "model_cards" / "nsmc-small", "--file", texts]
         for dtype in ("float32", "bfloat16"):
-            answers = self.folder / f"answers-{dtype}.txt"
-            self.part(f"predict-{dtype}", 40, *MODULE, "predict", *words, "--dtype", dtype, "--output", answers)
+            self.part(f"predict-{dtype}", 40, *MODULE, "predict", *words, "--dtype", dtype)
 
     def tests(self) -> None:
         words = ["-m", "pytest", "-q", "-n", 4, "--dist", "load", "-p", "no:cacheprovider", ROOT / "tests" / "gpu"]

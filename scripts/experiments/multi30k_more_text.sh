@@ -31,11 +31,14 @@ clean() { # LANGUAGE
         --file "$multi30k/captions.$1.gz" --output "$runs/clean.$1"
 }
 
-translated() { # MODEL FILE OUTPUT OPTIONS...
+translated() { # MODEL FILE RESULT OPTIONS...
     test -e "$runs/$1-int8" || vanilla-transformer export --model "$runs/$1" --format ctranslate2 --quantize int8 \
         --output_dir "$runs/$1-int8"
-    test -e "$runs/$3" || vanilla-transformer translate --model "$runs/$1-int8" --num_beams 4 --batch_size 128 \
-        --file "$2" "${@:4}" --output "$runs/$3"
+    test -e "$runs/$3" || {
+        vanilla-transformer translate --model "$runs/$1-int8" --num_beams 4 --batch_size 128 --file "$2" "${@:4}" \
+            > "$runs/$3.unfinished"
+        mv "$runs/$3.unfinished" "$runs/$3"
+    }
 }
 
 sampled() { # FILE SEED...

@@ -2,7 +2,7 @@
 """Train a translator on its own translations: minimum risk training.
 
     vanilla-transformer translate --model runs/en-de --num_beams 10 --num_return_sequences 10 --file train.en \\
-        --output train.candidates
+        > train.candidates
     python scripts/experiments/train_translation.py scripts/experiments/recipes/minimum-risk.yaml --data multi30k \\
         --model runs/en-de --candidates train.candidates --output_dir runs/en-de-risk
 

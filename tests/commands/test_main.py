@@ -88,8 +88,8 @@ for words in sys.stdin.read().splitlines():
 def test_models_answer_without_what_only_training_needs(tiny_models, tmp_path):
     classifier, translator = tiny_models["classification"], tiny_models["translation"]
     (tmp_path / "t.csv").write_text("text\n가\n")
-    works = [f"predict --model {classifier} --file {tmp_path}/t.csv --dtype auto --output {tmp_path}/a.csv"]
-    works += [f"translate --model {translator} --file {tmp_path}/t.csv --text_column text --output {tmp_path}/b.csv"]
+    works = [f"predict --model {classifier} --file {tmp_path}/t.csv --dtype auto"]
+    works += [f"translate --model {translator} --file {tmp_path}/t.csv --text_column text"]
     works += [f"export --model {translator} --format ctranslate2 --output_dir {tmp_path}/exported"]
     works += [f"push-to-hub {ROOT}/model_cards/nsmc-small --repo_id a/b --dry_run"]
     fails = ["train-classifier sample", "train-translation", "pretrain", f"evaluate --model {classifier}"]
@@ -101,7 +101,8 @@ def test_models_answer_without_what_only_training_needs(tiny_models, tmp_path):
         re.search(r"\w+ is not installed: pip install 'hf-vanilla-transformer\[(\w+)\]'$", line) for line in said
     ]
     assert [extra and extra[1] for extra in extras] == ["train"] * 4, found.stderr
-    assert all((tmp_path / name).exists() for name in ("a.csv", "b.csv", "exported/README.md"))
+    assert "text,predicted,probability\n가," in found.stdout and "text,translation\n가," in found.stdout
+    assert (tmp_path / "exported" / "README.md").exists()
     assert "model.safetensors" in found.stdout
     # Standard output is for answers.
     assert "Computing in " in found.stderr and "Computing in " not in found.stdout

@@ -3,17 +3,14 @@
 import hashlib
 
 import numpy as np
-import pytest
-from datasets import ClassLabel, Dataset, Features, Value, config
-from shared import LINES, files_of_at_most
+from datasets import ClassLabel, Dataset, Features, Value
+from shared import LINES
 
-from data.files import data_error, write_lines, write_table
+from data.files import data_error, write_lines
 from hf_vanilla_transformer.data import plain_text
-from hf_vanilla_transformer.data.labelled_text import load_labelled_text
 from hf_vanilla_transformer.data.plain_text import load_corpus, tokenize_corpus
 from hf_vanilla_transformer.data.rows import TextsOfColumns, column_array
 from hf_vanilla_transformer.data.sources import checksum
-from hf_vanilla_transformer.errors import full_disk_errors
 
 
 def test_columns_of_chosen_rows():
@@ -23,16 +20,6 @@ def test_columns_of_chosen_rows():
     assert column_array(chosen, "number").tolist() == order.tolist()
     texts = TextsOfColumns(chosen, ["text", "text"])
     assert list(texts) == list(texts) == [f"text {number}" for number in order] * 2
-
-
-def test_a_full_cache_is_named(tmp_path):
-    """Not the file that is read; where the rows are written, and where they are converted."""
-    records = [{"text": f"글 {number}", "label": "ab"[number % 2]} for number in range(3000)]
-    file, expected = write_table(tmp_path / "t.csv", records), f"File too large: '{config.HF_DATASETS_CACHE}'$"
-    for labels in (None, ["b", "a"]):
-        with pytest.raises(OSError, match=expected), full_disk_errors(tmp_path / "run"), files_of_at_most(1000):
-            load_labelled_text(file, known_labels=labels)
-        load_labelled_text(file)
 
 
 def test_the_checksum_is_that_of_the_rows_as_json_lines():

@@ -29,7 +29,7 @@ PROGRAMS = """
 note() {
     printf "%q " "$@" >> "$LOG"
     echo >> "$LOG"
-    [[ $* != *" --file "* ]] || gzip < /dev/null > "${@: -1}"
+    [[ $1 == vanilla-transformer || $* != *" --file "* ]] || gzip < /dev/null > "${@: -1}"
 }
 vanilla-transformer() { note vanilla-transformer "$@"; }
 torchrun() { note torchrun "$@"; }
@@ -48,8 +48,6 @@ def read_settings(words: list[str], monkeypatch) -> dict[str, Any]:
     else:
         module = importlib.import_module(f"hf_vanilla_transformer.commands.{command.replace('-', '_')}")
     groups = getattr(module, "GROUPS", None) or getattr(module, "ARGUMENTS", None) or OTHER_ARGUMENTS[command]
-    if command == "translate":  # the file exists already
-        flags = flags[: flags.index("--output")]
     monkeypatch.setattr(sys, "argv", [command])
     parsed, settings = parse_arguments(groups, "", flags)
     if Path(command).name == "one_core.py":  # its record has all settings
@@ -70,8 +68,8 @@ def test_the_last_stages_have_the_settings_of_the_published_records(chain, tmp_p
     made = {}
     for words in map(shlex.split, (tmp_path / "log").read_text().splitlines()):
         if Path(words[1]).name != "prepare_reviews.py":
-            name = words[words.index("--output_dir" if "--output_dir" in words else "--output") + 1]
-            made[Path(name).name] = read_settings(words, monkeypatch)
+            folder = words[words.index("--output_dir") + 1] if "--output_dir" in words else ""  # or a file
+            made[Path(folder).name] = read_settings(words, monkeypatch)
     for model in CHAINS[chain]:
         recipe = yaml.safe_load((ROOT / "model_cards" / model / "recipe.yaml").read_text())
         assert made[model] == {name: value for name, value in recipe.items() if name not in PATHS}

@@ -38,10 +38,10 @@ def test_the_folder_has_the_page_and_what_it_reads_of_the_models(succeed, tmp_pa
     assert "checkpoint-1/config.json" not in names_in(page / "models" / "classifier")
 
 
-def test_a_full_disk_names_the_page(refused, tmp_path, tiny_models):
+def test_on_a_full_disk_there_is_no_page(refused, tmp_path, tiny_models):
     with files_of_at_most(4000):
         said = refused("page", "--model", tiny_models["classification"], "--output_dir", tmp_path / "page")
-    assert said.endswith(f"error: [Errno 27] File too large: '{tmp_path / 'page'}'")
+    assert "File too large" in said and not [*tmp_path.iterdir()]
 
 
 def test_what_neither_classifies_nor_translates_is_refused(refused, tmp_path):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict
-from shared import TINY_RUN, files_of_at_most, read_json
+from shared import TINY_RUN, read_json
 from transformers import AutoModelForSeq2SeqLM, Trainer
 
 import hf_vanilla_transformer as vt
@@ -84,15 +84,6 @@ def test_a_wrong_setting_is_an_exception_and_holds_nothing(settings, message, tm
     with pytest.raises(DataError, match=message):
         vt.train_classifier(**given)
     assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize("limit", [10_000, 45_000])
-def test_a_full_disk_is_named_by_the_runs_folder(limit, tmp_path):
-    """Whatever was being written: weights, the optimizer's state, code that is copied."""
-    with pytest.raises(OSError, match=str(tmp_path / "run")), files_of_at_most(limit):
-        vt.train_classifier(
-            "few-rows", data=data_in("Dataset"), text_column="review", output_dir=tmp_path / "run", **TINY_RUN
-        )
 
 
 def test_of_a_wrong_recipe_those_of_the_command_are_named():
