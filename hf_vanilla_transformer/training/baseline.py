@@ -49,14 +49,11 @@ def measure_baseline(
     chosen = np.random.default_rng(0).permutation(len(data["train"]))[:MAX_ROWS]
     metric, _ = headline_of(problem_type)
 
-    def metrics(answers: np.ndarray, split: str) -> dict[str, float]:
-        logits = np.eye(outputs.shape[1])[answers] if problem_type == SINGLE else answers
-        return compute_metrics(EvalPrediction(logits, labels[split]), problem_type)
+    def as_outputs(answers: np.ndarray) -> np.ndarray:
+        return np.eye(outputs.shape[1])[answers] if problem_type == SINGLE else answers.reshape(len(answers), -1)
 
-    def errors(answers: np.ndarray) -> np.ndarray:
-        """Return the error of each row of test: the sum of its labels' or numbers' differences."""
-        error = answers != labels["test"] if problem_type == SINGLE else np.abs(answers - labels["test"])
-        return error.reshape(len(error), -1).sum(axis=1)
+    def metrics(answers: np.ndarray, split: str) -> dict[str, float]:
+        return compute_metrics(EvalPrediction(as_outputs(answers), labels[split]), problem_type)
 
     measured = []
     try:
@@ -70,7 +67,8 @@ def measure_baseline(
     except Exception as error:  # it never stops a run
         return {"skipped": str(error).splitlines()[0]}
     _, spaces, linear = max(measured, key=lambda one: one[0])
-    own = {SINGLE: outputs.argmax(axis=1), MULTI: outputs > 0, REGRESSION: outputs[:, 0]}[problem_type]
-    both = errors(own), errors(linear)
-    p_value = float(wilcoxon(*both).pvalue) if (both[0] != both[1]).any() else 1.0
+    own = {SINGLE: outputs.argmax(axis=1), MULTI: outputs > 0, REGRESSION: outputs}[problem_type]
+    truth = as_outputs(labels["test"])
+    errors = [np.abs(as_outputs(answers) - truth).sum(axis=1) for answers in (own, linear)]
+    p_value = float(wilcoxon(*errors).pvalue) if (errors[0] != errors[1]).any() else 1.0
     return {**metrics(linear, "test"), "spaces": spaces, "train_rows": len(chosen), "p_value": p_value}

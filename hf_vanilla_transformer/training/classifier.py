@@ -29,7 +29,7 @@ from ..inference.torch_engine import TorchEngine
 from ..modeling_vanilla_transformer import VanillaTransformerForSequenceClassification
 from ..settings.groups import ClassifierArguments, DataArguments, EvaluationArguments, check_robustness
 from ..settings.reading import read_settings
-from ..tasks import CLASSIFICATION, ERRORS, METRICS, REGRESSION, SINGLE, headline_of
+from ..tasks import CLASSIFICATION, ERRORS, REGRESSION, SINGLE, headline_of
 from ..tokenizer import join_spaced_characters
 from .augmentation import AugmentingCollator
 from .baseline import measure_baseline
@@ -90,7 +90,7 @@ def train(
     problem_type = data_arguments.problem_type or SINGLE
     check_settings(training, settings, problem_type)
     check_robustness(data_arguments.robustness, problem_type)
-    with Run(arguments, training, settings, METRICS[problem_type]) as run:
+    with Run(arguments, training, settings) as run:
         run.data = data_arguments.data
         with training.main_process_first(desc="data"):
             # Refuse a wrong model before reading the data.
@@ -101,7 +101,6 @@ def train(
         tokenizer = run.make_tokenizer(data["train"], max_length, "pad_token", "bos_token", "unk_token")
         if "spacing" in arguments.augment:
             join_spaced_characters(tokenizer)
-        print_once(*describe_data(data, {"text": tokenizer}))
         with training.main_process_first(desc="tokens"):
             tokenized = tokenize(data, tokenizer)
             train_rows = tokenized["train"]
@@ -111,6 +110,7 @@ def train(
                 train_rows = extend(train_rows, tokenizer)
             # Trainer counts tokens faster than it reads them.
             train_rows, validation = (rows.remove_columns("length") for rows in (train_rows, tokenized["validation"]))
+        print_once(*describe_data(data, tokenized, max_length))
 
         labels = label_names(data["train"]) or [data_arguments.label_column]
         config = make_config(arguments, tokenizer)

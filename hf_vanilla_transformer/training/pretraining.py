@@ -46,7 +46,7 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
     training.remove_unused_columns = False  # the collator reads columns that the model does not
     texts = text_arguments.texts
     options: dict[str, Any] = {"seed": text_arguments.split_seed, "encoding": text_arguments.encoding or "utf-8"}
-    with Run(arguments, training, recorded, ["token_loss", "perplexity"]) as run:
+    with Run(arguments, training, recorded) as run:
         with training.main_process_first(desc="data"):
             # Refuse a wrong model before reading the data.
             trained = load_config(arguments.model) if arguments.model else None
@@ -61,10 +61,10 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
             if (own := getattr(tokenizer, name)) != (learned := getattr(config, name)):
                 raise DataError(f"--tokenizer: its {name} is {own}, the model's {learned}")
         collator = SpanInfilling(tokenizer, config, **vars(denoising), seed=data_seed(training))
-        print_once(*describe_data(corpus, {"text": tokenizer}))
         with training.main_process_first(desc="tokens"):
-            rows, validation = tokenize_corpus(corpus, tokenizer, max_length - 1).values()
-            validation = collator.corrupted(sorted_by_length(validation))
+            tokenized = tokenize_corpus(corpus, tokenizer, max_length - 1)
+            rows, validation = tokenized["train"], collator.corrupted(sorted_by_length(tokenized["validation"]))
+        print_once(*describe_data(corpus, tokenized, max_length))
 
         model = run.make_model(VanillaTransformerForConditionalGeneration, config)
         trainer = TokenBudgetTrainer(

@@ -1,59 +1,44 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """What a training prints: a summary of the data, then a table with a row for each evaluation."""
 
-import copy
-from collections.abc import Iterator, Mapping
+from collections import Counter
 from itertools import chain
 
 import numpy as np
 import tqdm
 from datasets import Dataset, DatasetDict
-from transformers import PreTrainedTokenizerBase, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_utils import IntervalStrategy
 
 from ..data.labels import label_names, problem_type_of
+from ..data.rows import column_array
 from ..hub.record import epochs
 from ..tasks import REGRESSION, SINGLE
 
 
-# Texts whose tokens are counted, and labels that are listed.
-SAMPLE, MAX_LABELS = 1000, 20
+MAX_LABELS = 20  # that are listed
 TITLES = {"train_loss": "training loss", "eval_loss": "validation loss"}
 
 
-def describe_data(data: DatasetDict, tokenizers: Mapping[str, PreTrainedTokenizerBase]) -> list[str]:
-    """Return lines to print on data that are not tokenized yet: rows, labels and lengths.
+def describe_data(data: DatasetDict, tokenized: DatasetDict, max_length: int) -> list[str]:
+    """Return lines to print on the data: rows, labels, and lengths, which the tokenized rows have."""
+    lengths = column_array(tokenized["train"], "length")
+    return [
+        "rows: " + ", ".join(f"{split} {len(rows):,}" for split, rows in data.items()),
+        *([describe_labels(data["train"])] if "label" in data["train"].column_names else []),
+        f"length: median {np.median(lengths):.0f} tokens, longest {lengths.max():,}; "
+        f"{np.mean(lengths == max_length):.1%} reach the limit, {max_length:,}",
+    ]
 
-    `tokenizers` are those of each column of texts, `text` or `source` and `target`.
-    """
-    train = data["train"]
-    rows = "rows: " + ", ".join(f"{split} {len(rows):,}" for split, rows in data.items())
-    labels = _describe_labels(train) if "label" in train.column_names else []
-    return [rows, *labels, *(_describe_lengths(train, column, one) for column, one in tokenizers.items())]
 
-
-def _describe_labels(rows: Dataset) -> Iterator[str]:
+def describe_labels(rows: Dataset) -> str:
     kind, names, labels = problem_type_of(rows), label_names(rows), rows["label"][:]
     if kind == REGRESSION:
-        yield f"labels: numbers from {min(labels):g} to {max(labels):g}, mean {np.mean(labels):.4g}"
-        return
-    flat = labels if kind == SINGLE else [*chain.from_iterable(labels)]
-    counts = np.bincount(np.asarray(flat, dtype=int), minlength=len(names))
-    order = np.argsort(-counts, kind="stable")[:MAX_LABELS]
-    listed = [f"{names[label]} {counts[label]:,} ({counts[label] / len(rows):.0%})" for label in order]
-    more = [f"{len(names) - MAX_LABELS} more"] if len(names) > MAX_LABELS else []
-    yield f"labels of train: {', '.join(listed + more)}"
-
-
-def _describe_lengths(rows: Dataset, column: str, tokenizer: PreTrainedTokenizerBase) -> str:
-    size, max_length = min(SAMPLE, len(rows)), tokenizer.model_max_length
-    texts = rows[(np.arange(size) * len(rows) // size).tolist()][column]
-    # A copy: `save_pretrained` writes how a tokenizer cut its last texts.
-    ids = copy.deepcopy(tokenizer)(texts, truncation=False, padding=False, verbose=False)["input_ids"]
-    lengths = np.array([*map(len, ids)])
-    cut = f"{np.mean(lengths > max_length):.1%} are cut to {max_length:,}"
-    sample = f" (of {size:,} rows)" if size < len(rows) else ""
-    return f"length of {column}: median {np.median(lengths):.0f} tokens, longest {lengths.max():,}; {cut}{sample}"
+        return f"labels: numbers from {min(labels):g} to {max(labels):g}, mean {np.mean(labels):.4g}"
+    counts = Counter(sorted(labels if kind == SINGLE else chain.from_iterable(labels)))
+    listed = [f"{names[label]} {one:,} ({one / len(rows):.0%})" for label, one in counts.most_common(MAX_LABELS)]
+    more = [f"{len(counts) - MAX_LABELS} more"] if len(counts) > MAX_LABELS else []
+    return f"labels of train: {', '.join(listed + more)}"
 
 
 class TableCallback(TrainerCallback):

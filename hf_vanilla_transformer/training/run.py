@@ -5,7 +5,7 @@ import contextlib
 import shlex
 import signal
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
@@ -51,18 +51,18 @@ def broadcast_from_main(make: Callable[[], Any]) -> Any:
 
     Inside `main_process_first`, the other processes would wait forever.
     """
-    distributed = torch.distributed.is_initialized()
+    if not torch.distributed.is_initialized():
+        return make()
     # With the processes' own group, the others would give up after `ddp_timeout`, half an hour.
-    group = torch.distributed.new_group(backend="gloo", timeout=timedelta(days=7)) if distributed else None
+    group = torch.distributed.new_group(backend="gloo", timeout=timedelta(days=7))
     result: list[Any] = [None, None]  # and the error
     if PartialState().is_main_process:
         try:
             result[0] = make()
         except Exception as raised:
             result[1] = raised
-    if distributed:
-        torch.distributed.broadcast_object_list(result, group=group)
-        torch.distributed.destroy_process_group(group)  # its threads could abort the process at its end
+    torch.distributed.broadcast_object_list(result, group=group)
+    torch.distributed.destroy_process_group(group)  # its threads could abort the process at its end
     if result[1] is not None:
         raise result[1]
     return result[0]
@@ -139,7 +139,6 @@ class Run:
         arguments: The model's settings.
         training: transformers' training arguments.
         settings: The settings of recipe and keywords, for the record.
-        metrics: The metrics of an evaluation, besides its loss, that `metric_for_best_model` can name.
 
     Attributes:
         folder: The run's folder.
@@ -156,16 +155,7 @@ class Run:
     tokenizer: Any = None
     target_tokenizer: Any = None
 
-    def __init__(
-        self,
-        arguments: ModelArguments,
-        training: TrainingArguments,
-        settings: dict[str, Any],
-        metrics: Collection[str] = (),
-    ):
-        best, names = training.metric_for_best_model, ("loss", *metrics)
-        if best is not None and best.removeprefix("eval_") not in names:  # Trainer looks after the first evaluation
-            raise DataError(f"--metric_for_best_model: {', '.join(names)}; not {best}")
+    def __init__(self, arguments: ModelArguments, training: TrainingArguments, settings: dict[str, Any]):
         self.arguments, self.training, self.settings = arguments, training, settings
         self.folder = training.output_dir
         self.checkpoint: str | None = None
@@ -239,29 +229,16 @@ class Run:
             model.generation_config = GenerationConfig.from_model_config(config)
             # Trainer switches the cache off in the configuration of the model that it trains.
             model.generation_config.update(use_cache=True, max_length=config.max_target_positions)
-        of_both = {  # encoder and decoder; one size where they do not differ
-            "d_model": (config.d_model,),
-            "layers": (config.encoder_layers, config.decoder_layers),
-            "heads": (config.encoder_attention_heads, config.decoder_attention_heads),
-            "feed-forward": (config.encoder_ffn_dim, config.decoder_ffn_dim),
-            "vocabulary": (config.vocab_size, config.target_vocab_size),
-        }
-        sizes = [f"{name} {' and '.join(f'{one:,}' for one in dict.fromkeys(both))}" for name, both in of_both.items()]
-        print_once(f"model: {', '.join(sizes)}; {model.num_parameters():,} parameters")
+        print_once(f"model: {model.num_parameters():,} parameters")
         return model
 
     def train(self, trainer: ResumableTrainer) -> None:
         """Train, from the checkpoint if there is one, and begin `metrics`."""
         self.model, self.tokenizer = trainer.model, trainer.processing_class
-        if self.checkpoint:
-            trainer.args.eval_on_start = False  # the checkpoint's log has it
         for callback in (PrinterCallback, DEFAULT_PROGRESS_CALLBACK):
             trainer.remove_callback(callback)
         trainer.add_callback(TableCallback())
-        precision = training_precision(self.training)
-        if precision == "float32" and self.arguments.precision != "auto":
-            precision += "; --precision auto takes what this machine is faster in"
-        print_once(f"The result goes to {self.folder}", f"Computing in {precision}")
+        print_once(f"The result goes to {self.folder}", f"Computing in {training_precision(self.training)}")
         with stop_at_sigterm(trainer):
             trainer.train(resume_from_checkpoint=self.checkpoint)
         self.metrics = broadcast_from_main(lambda: metrics_of_training(trainer.args, trainer.state))

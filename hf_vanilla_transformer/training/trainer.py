@@ -17,10 +17,10 @@ from transformers import (
     TrainerState,
     TrainingArguments,
 )
-from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, EvalLoopOutput, IntervalStrategy
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, EvalLoopOutput
 
 from ..data.rows import column_array
-from ..errors import DataError, TrainingStopped
+from ..errors import TrainingStopped
 from .batches import TokenBudgetBatchSampler
 from .checkpoints import STOPPED_PREFIX, list_checkpoints
 
@@ -49,13 +49,14 @@ class _CheckpointCallback(TrainerCallback):
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
         if control.should_training_stop or state.epoch.is_integer():  # `on_epoch_end` follows
             self._postponed, control.should_save = control.should_save, False
-            self._log(args, control)
         else:
             self._save_if_stopped(args, control)
+        control.should_log |= control.should_save or control.should_evaluate
 
     def on_epoch_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
         control.should_save |= self._postponed
         self._save_if_stopped(args, control)
+        control.should_log |= control.should_save or control.should_evaluate
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
         stops = self._stops(args)
@@ -71,15 +72,10 @@ class _CheckpointCallback(TrainerCallback):
     def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
         self._raise_if(self._stops(args), state)  # `stop` was set after the last checkpoint
 
-    def _log(self, args: TrainingArguments, control: TrainerControl) -> None:
-        if args.logging_strategy != IntervalStrategy.NO:
-            control.should_log |= control.should_save or control.should_evaluate
-
     def _save_if_stopped(self, args: TrainingArguments, control: TrainerControl) -> None:
         stops = self._stops(args)
         self._only_for_stop = stops and not control.should_save
         control.should_save |= stops
-        self._log(args, control)
 
     def _stops(self, args: TrainingArguments) -> bool:
         """Return whether `stop` is set in one of the processes; all of them call this together."""
@@ -147,20 +143,12 @@ class TokenBudgetTrainer(ResumableTrainer, Seq2SeqTrainer):
         max_tokens: As in `TokenBudgetBatchSampler`, for each process; by default, batches are Trainer's own.
         max_rows: As in `TokenBudgetBatchSampler`.
         **kwargs: The arguments of `Seq2SeqTrainer`. The training set has the model's columns, and `length`.
-
-    Raises:
-        DataError: accelerate is to split, dispatch or leave uneven the batches.
     """
 
     def __init__(self, *, max_tokens: int | None = None, max_rows: int | None = None, **kwargs: Any):
         super().__init__(**kwargs)
         self.max_tokens = max_tokens
         self.max_rows = max_rows
-        of_accelerate: Any = self.args.accelerator_config
-        if max_tokens is not None and (
-            of_accelerate.split_batches or of_accelerate.dispatch_batches or not of_accelerate.even_batches
-        ):
-            raise DataError("--max_tokens: not with accelerate's split_batches, dispatch_batches or uneven batches")
 
     def get_train_dataloader(self) -> DataLoader:
         if self.max_tokens is None:

@@ -20,7 +20,7 @@ from transformers.trainer_utils import SaveStrategy
 
 from ..data.parallel_text import tokenize_pairs
 from ..data.rows import TextsOfColumns
-from ..errors import DataError, check_at_least
+from ..errors import DataError
 from ..evaluation.evaluate import measure_translator
 from ..evaluation.metrics import TRANSLATION_METRICS, translation_report
 from ..hub.record import data_record
@@ -78,8 +78,7 @@ def train(
     """
     beams = training.generation_num_beams or 1
     check_settings(arguments, training, beams)
-    metrics = TRANSLATION_METRICS if training.predict_with_generate else ()
-    with Run(arguments, training, settings, metrics) as run:
+    with Run(arguments, training, settings) as run:
         run.data = data_arguments.data
         with training.main_process_first(desc="data"):
             # Refuse a wrong model before reading the data.
@@ -97,11 +96,11 @@ def train(
         config = make_config(arguments, tokenizer, arguments.preset, **vocabularies)
         if config.target_vocab_size < (needed := len(target_tokenizer)):
             raise DataError(f"decoder_vocab_size: {config.target_vocab_size} is less than the target's {needed}")
-        print_once(*describe_data(data, {"source": tokenizer, "target": target_tokenizer}))
         with training.main_process_first(desc="tokens"):
             tokenized = tokenize_pairs(data, *tokenizers)
             if extend is not None:
                 tokenized["train"] = extend(tokenized["train"], *tokenizers)
+        print_once(*describe_data(data, tokenized, tokenizer.model_max_length))
 
         model = run.make_model(VanillaTransformerForConditionalGeneration, config)
         if beams > 1:
@@ -141,7 +140,6 @@ def train(
 
 def check_settings(arguments: TranslatorArguments, training: Seq2SeqTrainingArguments, beams: int) -> None:
     """Refuse settings that would have no effect, or fail after the training."""
-    check_at_least(1, generation_num_beams=training.generation_num_beams)
     if beams == 1 and arguments.length_penalty != 1:
         raise DataError("--length_penalty: needs --generation_num_beams above 1")
     number = arguments.average_last
@@ -165,8 +163,6 @@ def average_last(trainer: Seq2SeqTrainer, number: int) -> list[int]:
     checkpoints = list_checkpoints(trainer.args.output_dir, CHECKPOINT_PREFIX)[-number:]
     if len(checkpoints) < number:
         print_once(f"--average_last: {number} checkpoints are asked for, and the run saved {len(checkpoints)}")
-    if not checkpoints:
-        return []
     trainer.model.load_state_dict(average_checkpoints(checkpoints).state_dict())
     return [int(checkpoint.rsplit("-", 1)[1]) for checkpoint in checkpoints]
 
@@ -187,15 +183,15 @@ def make_tokenizers(arguments: TranslatorArguments, train: Dataset) -> Tokenizer
     """Train the tokenizers of source and target on the training pairs; one for both if the vocabulary is joint."""
     options: dict[str, Any] = {"model": arguments.tokenizer_model, "lowercase": arguments.lowercase}
     options |= {"max_length": arguments.max_length or 256, "add_eos": True}
-    size, target_size = arguments.vocab_size, arguments.target_vocab_size or arguments.vocab_size
+
+    def learn(columns: list[str], size: int) -> PreTrainedTokenizerBase:
+        return train_tokenizer(TextsOfColumns(train, columns), vocab_size=size, **options)
+
     if arguments.vocabularies == "joint":
-        tokenizer = train_tokenizer(TextsOfColumns(train, ["source", "target"]), vocab_size=size, **options)
+        tokenizer = learn(["source", "target"], arguments.vocab_size)
         return tokenizer, tokenizer
-    source, target = TextsOfColumns(train, ["source"]), TextsOfColumns(train, ["target"])
-    return (
-        train_tokenizer(source, vocab_size=size, **options),
-        train_tokenizer(target, vocab_size=target_size, **options),
-    )
+    target_size = arguments.target_vocab_size or arguments.vocab_size
+    return learn(["source"], arguments.vocab_size), learn(["target"], target_size)
 
 
 def bleu_of(tokenizer: PreTrainedTokenizerBase, prediction: EvalPrediction) -> dict[str, float]:

@@ -29,8 +29,9 @@ def test_a_run_says_where_it_goes_what_it_reached_and_what_comes_next(succeed, r
     assert "runs/sample is not empty" in refused("train-classifier", "sample", *QUICK)
     assert lines[0] == "rows: train 510, validation 90, test 120"
     assert lines[1] == "labels of train: negative 255 (50%), positive 255 (50%)"
-    assert lines[3].startswith("model: d_model 16, layers 1, heads 4, feed-forward 16 and 256, vocabulary 1,500; ")
-    assert lines[4] == "The result goes to runs/sample"
+    assert lines[2].startswith("length: median ") and lines[2].endswith(" reach the limit, 64")
+    parameters = read_json(Path("runs/sample/run.json"))["parameters"]
+    assert lines[3] == f"model: {parameters:,} parameters" and lines[4] == "The result goes to runs/sample"
     accuracy = read_json(Path("runs/sample/metrics.json"))["test"]["accuracy"]
     assert [line for line in lines if line.startswith(f"test accuracy: {accuracy:.4f}")]
     assert lines[-2].endswith("echo 'TEXT' | vanilla-transformer predict --model runs/sample")

@@ -4,7 +4,7 @@ import pytest
 from data.files import write_table
 from transformers import TrainerControl, TrainerState, TrainingArguments
 
-from hf_vanilla_transformer.data.labelled_text import load_labelled_text
+from hf_vanilla_transformer.data.labelled_text import load_labelled_text, tokenize
 from hf_vanilla_transformer.tasks import MULTI, REGRESSION
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training.report import TableCallback, describe_data
@@ -24,10 +24,9 @@ def test_labels(tmp_path, labels, options, lines):
     rows = [{"document": f"감상 {number}", "label": label} for number, label in enumerate(labels * repeats)]
     data = load_labelled_text(write_table(tmp_path / "t.csv", rows), validation_fraction=0.1, **options)
     tokenizer = train_tokenizer(["감상"], vocab_size=29, max_length=1)
-    before = tokenizer.backend_tokenizer.to_str()
-    described = "\n".join(describe_data(data, {"text": tokenizer}))
+    described = "\n".join(describe_data(data, tokenize(data, tokenizer), 1))
     assert all(line in described for line in lines)
-    assert "100.0% are cut to 1" in described and tokenizer.backend_tokenizer.to_str() == before
+    assert "length: median 1 tokens, longest 1; 100.0% reach the limit, 1" in described
 
 
 def test_a_training_prints_a_row_for_each_evaluation_and_nothing_else(tmp_path, capsys):
