@@ -190,7 +190,7 @@ print(table.sum(dim=1), table.mean(dim=1, keepdim=True).shape, table.amax(dim=1,
 # %% tags=["blank"]
 def softmax(x):  # (..., M)
     x = x - x.amax(dim=-1, keepdim=True)  # 점수에서 가장 큰 점수를 뺀 것 (..., M) - (..., 1) -> (..., M)
-    powers = x.exp()  # 지수 함수 (..., M)
+    powers = x.exp()  # 지수 함수를 씌운 것 (..., M)
     return powers / powers.sum(dim=-1, keepdim=True)  # 합으로 나눕니다 (..., M) / (..., 1) -> (..., M)
 
 
@@ -430,9 +430,9 @@ def descend(steps, rate):
     number = torch.tensor(3.0, requires_grad=True)  # 3에서 시작하는 수
     for _ in range(steps):  # steps번
         loss = (number - 1) ** 2  # 손실
-        loss.backward()  # 기울기
+        loss.backward()  # 기울기를 구합니다
         with torch.no_grad():
-            number -= rate * number.grad  # 기울기의 반대쪽으로
+            number -= rate * number.grad  # 기울기의 반대쪽으로 움직입니다
         number.grad = None  # 기울기를 비웁니다
     return number.item()  # 파이썬의 수
 

@@ -191,7 +191,7 @@ print(f"log 11 = {math.log(SYMBOLS):.4f}")
 def smoothed_targets(labels, vocab_size, smoothing, pad=0):  # (N,)
     others = vocab_size - 2  # 정답과 패딩을 뺀 나머지의 수
     targets = torch.full((len(labels), vocab_size), smoothing / others, device=labels.device)  # 나머지의 몫 (N, V)
-    targets[torch.arange(len(labels)), labels] = 1 - smoothing  # 행마다 정답의 칸
+    targets[torch.arange(len(labels)), labels] = 1 - smoothing  # 행마다 정답의 칸을 고칩니다
     targets[:, pad] = 0  # 패딩은 답이 될 수 없습니다
     targets[labels == pad] = 0  # 정답이 패딩인 행은 채점하지 않습니다
     return targets  # (N, V)
@@ -456,7 +456,7 @@ def training_step(model, optimizer, scheduler, source, labels, smoothing=0.1, st
     loss = smoothed_loss(logits, labels, smoothing, pad)  # 손실
     loss.backward()  # 역전파: 모든 파라미터의 기울기
     optimizer.step()  # 파라미터를 고칩니다
-    scheduler.step()  # 다음 스텝의 학습률
+    scheduler.step()  # 다음 스텝의 학습률로 바꿉니다
     optimizer.zero_grad()  # 기울기를 비웁니다
     return loss.item()  # 손실의 값. 파이썬의 수
 
