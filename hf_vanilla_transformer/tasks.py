@@ -35,7 +35,6 @@ class Task:
     noun: str  # what such a model is called
     model_class: str
     pipeline_tag: str  # on the Hub
-    title: str
     command: str | None = None  # that trains such a model
     uses: tuple[str, ...] = ()  # the commands that take such a model, first the one that answers
 
@@ -56,9 +55,8 @@ class Format:
     writer: str
     engine: str
     # Packages besides torch and transformers, of the extra with the format's name. The record has their versions.
-    packages: tuple[str, ...] = ()
-    # What is sent to the Hub besides card, record and tokenizers.
-    files: tuple[str, ...] = ("config.json", "generation_config.json", "model.safetensors")
+    packages: tuple[str, ...]
+    files: tuple[str, ...]  # that are sent to the Hub besides card, record and tokenizers
 
 
 CLASSIFICATION = Task(
@@ -66,7 +64,6 @@ CLASSIFICATION = Task(
     "classifier",
     "VanillaTransformerForSequenceClassification",
     "text-classification",
-    "Text classification",
     "train-classifier",
     ("predict", "evaluate", "page"),
 )
@@ -76,14 +73,13 @@ TRANSLATION = Task(
     "translator",
     _GENERATOR,
     "translation",
-    "Translation",
     "train-translation",
     ("translate", "evaluate", "page"),
 )
 TASKS = {task.name: task for task in (CLASSIFICATION, TRANSLATION)}
 # Cards know two more: models that were pretrained, and those of a user's own Trainer.
-DENOISING = Task("denoising", "denoiser", _GENERATOR, "text2text-generation", "Denoising", "pretrain")
-GENERATION = Task("generation", "generator", _GENERATOR, "text2text-generation", "Text generation")
+DENOISING = Task("denoising", "denoiser", _GENERATOR, "text2text-generation", "pretrain")
+GENERATION = Task("generation", "generator", _GENERATOR, "text2text-generation")
 
 # The other engines; a model's own folder is torch's.
 FORMATS = {
@@ -96,7 +92,7 @@ FORMATS = {
             "ctranslate2_writer",
             "ctranslate2_engine.CTranslate2Engine",
             ("ctranslate2",),
-            files=("config.json", "model.bin", "*_vocabulary.json"),
+            ("config.json", "model.bin", "*_vocabulary.json"),
         ),
         Format(
             "onnx",
@@ -105,23 +101,16 @@ FORMATS = {
             "onnx_writer",
             "onnx_engine.OnnxEngine",
             ("onnx", "onnxruntime"),
-            files=("config.json", "onnx/*.onnx"),
+            ("config.json", "onnx/*.onnx"),
         ),
     )
 }
 # Texts to try, by task and language.
 EXAMPLES = {
-    CLASSIFICATION.name: {
-        "ko": [
-            "정말 재미있고 감동적인 영화",
-            "지루하고 유치했다",
-            "배우들의 연기가 정말 좋았지만 이야기는 지루했다",
-            "기대했는데 시간이 아까웠다",
-        ]
-    },
+    CLASSIFICATION.name: {"ko": ["정말 재미있고 감동적인 영화", "지루하고 유치했다"]},
     TRANSLATION.name: {
-        "de": ["Zwei Hunde spielen im Schnee.", "Ein Mann mit Hut fährt mit dem Fahrrad durch die Stadt."],
-        "en": ["Two dogs play in the snow.", "A man in a hat rides his bicycle through the city."],
+        "de": ["Zwei Hunde spielen im Schnee."],
+        "en": ["Two dogs play in the snow."],
         "ko": ["강아지 두 마리가 눈밭에서 논다."],
     },
 }

@@ -15,10 +15,10 @@ from typing import Any
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast, SentencePieceBackend
 
-from .errors import DataError
+from .errors import DataError, check_at_least
 
 
-__all__ = ["SPECIAL_TOKENS", "import_sentencepiece", "split_words", "train_tokenizer"]
+__all__ = ["SPECIAL_TOKENS", "import_sentencepiece", "train_tokenizer"]
 logger = logging.getLogger(__name__)
 
 # Ids 0 to 6, in this order.
@@ -52,7 +52,6 @@ _SCRIPT_RUNS = Regex(
 )
 # Splits English much as spaCy, which the tutorials use: man's is `man` `'s`, T-shirt is `T` `-` `shirt`.
 _WORDS = Regex(r"(?<=\w)'\w+|\w+|[^\w\s]")
-_WORD_SPLIT = pre_tokenizers.Split(_WORDS, "removed", invert=True)
 
 
 def train_tokenizer(
@@ -84,8 +83,7 @@ def train_tokenizer(
     """
     if model not in ("bpe", "unigram", "word"):
         raise DataError(f"model must be 'bpe', 'unigram' or 'word', not {model!r}")
-    if max_length < 1:
-        raise DataError(f"max_length must be at least 1, not {max_length}")
+    check_at_least(1, max_length=max_length)
     normalizer = _normalizer(lowercase)
     if isinstance(texts, Iterator):
         texts = list(texts)  # they are read twice
@@ -130,7 +128,7 @@ def _untrained_tokenizer(model: str, vocab_size: int) -> tuple[Tokenizer, traine
     options: Any = {"vocab_size": vocab_size, "special_tokens": special_tokens, "show_progress": False}
     if model == "word":
         tokenizer = Tokenizer(models.WordLevel(unk_token=unk_token))
-        tokenizer.pre_tokenizer = _WORD_SPLIT
+        tokenizer.pre_tokenizer = pre_tokenizers.Split(_WORDS, "removed", invert=True)
         return tokenizer, trainers.WordLevelTrainer(min_frequency=2, **options)
     if model == "bpe":
         tokenizer = Tokenizer(models.BPE(unk_token=unk_token, fuse_unk=True))
@@ -154,11 +152,6 @@ def join_spaced_characters(tokenizer: PreTrainedTokenizerBase) -> None:
         backend = tokenizer.backend_tokenizer
         join = normalizers.Replace(Regex(_SPACE_BETWEEN_CHARACTERS), "")
         backend.normalizer = normalizers.Sequence([backend.normalizer, join]) if backend.normalizer else join
-
-
-def split_words(text: str) -> list[str]:
-    """Cut a text as `train_tokenizer(model="word")` does: words, endings like `'s`, and single signs."""
-    return [word for word, _ in _WORD_SPLIT.pre_tokenize_str(text)]
 
 
 def has_capitals(tokenizer: PreTrainedTokenizerFast) -> bool:

@@ -192,7 +192,7 @@ def test_lowercase_makes_case_one():
     [
         (["", " \t"], {}, "no texts"),
         (["영화"], {"model": "char"}, "'char'"),
-        (["영화"], {"max_length": 0}, "max_length must be at least 1"),
+        (["영화"], {"max_length": 0}, "max_length: a whole number, at least 1, not 0"),
         (["영화"], {"vocab_size": 9}, "need 10"),
     ],
 )

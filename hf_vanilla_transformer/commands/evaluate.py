@@ -10,8 +10,8 @@
 model's recipe is measured. The settings of pairs and data are by default those of the recipe.
 
 Writes `report.md`, for people, `evaluation.json`, and `predictions.tsv`: each row with what the model made of it. Of a
-classifier: accuracy, precision, recall and F1 of each label, confusion matrix, calibration, texts per second. Of a
-translator: BLEU, cased and lower-cased, and chrF, with sacreBLEU's signatures.
+classifier: accuracy, precision, recall and F1 of each label, confusion matrix, calibration. Of a translator: BLEU,
+cased and lower-cased, and chrF, with sacreBLEU's signatures.
 
 `--robustness all` measures a classifier with changed texts, too (`data/changes.py`): with other spacing, with more or
 fewer ㅋ and ㅠ, without punctuation, decomposed (NFD), with a slip of the fingers, in the other case.

@@ -163,7 +163,7 @@ def _text_and_label(rows: Dataset, name: str, label_column: str, read: Callable,
     def convert(text: str | None, label: Any) -> list | None:
         return [text, read(label)] if text and text.strip() else None
 
-    texts = convert_rows(rows, name, ["text", "label"], convert, features, "no text")
+    texts = convert_rows(rows, name, convert, features, "no text")
     unlabelled = np.asarray(texts.data.column("label").is_null())  # `map` has written all rows of this table
     if unlabelled.any():
         kind = "number" if features["label"] == Value("float64") else "label"

@@ -71,7 +71,7 @@ def load_parallel_text(
 
     for split, pairs in data.items():
         is_error = split != "train" or not (cut or len(data) > 1)
-        data[split] = convert_rows(pairs, f"{name}, split {split}", [*_PAIR], strip, _PAIR, "an empty side", is_error)
+        data[split] = convert_rows(pairs, f"{name}, split {split}", strip, _PAIR, "an empty side", is_error)
     return complete_splits(data, name, validation_fraction, seed) if cut else data
 
 

@@ -77,9 +77,9 @@ def tokenize_corpus(corpus: DatasetDict, tokenizer: PreTrainedTokenizerBase, max
     def tokenize_batch(batch: dict[str, list], rows: list[int]) -> dict[str, list]:
         options = {"add_special_tokens": False, "return_attention_mask": False, "verbose": False}
         encoded = tokenizer(batch["text"], **options)["input_ids"]
-        lines = [(row, ids[:max_length]) for row, ids in zip(rows, encoded, strict=True) if ids]
-        ids, places = [ids for _, ids in lines], [row for row, _ in lines]
-        return {"input_ids": ids, "row": places, "length": [len(line) + 1 for line in ids]}
+        lines = {row: ids[:max_length] for row, ids in zip(rows, encoded, strict=True) if ids}
+        lengths = [len(ids) + 1 for ids in lines.values()]
+        return {"input_ids": [*lines.values()], "row": [*lines], "length": lengths}
 
     features = Features({"input_ids": List(Value("int32")), "row": Value("int64"), "length": Value("int32")})
     options = {"with_indices": True, "remove_columns": ["text"], "features": features}

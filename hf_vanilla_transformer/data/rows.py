@@ -50,7 +50,6 @@ def column_array(rows: Dataset, column: str) -> np.ndarray:
 def convert_rows(
     rows: Dataset,
     name: str,
-    columns: Sequence[str],
     convert: Callable[..., Sequence | None],
     features: Features,
     problem: str,
@@ -59,13 +58,13 @@ def convert_rows(
     """Convert each row, and leave out those with a problem; the log says how many.
 
     Args:
-        convert: Takes a row's values in `columns`; returns the values of `features`, or None to leave out the row.
+        convert: Takes a row's values of `features`; returns the new ones, or None to leave out the row.
         problem: What rows that are left out have, such as "no text".
         is_error: Whether one such row is an error; if all are, it always is.
     """
 
     def convert_batch(batch: dict[str, list]) -> dict[str, list]:
-        converted = (convert(*row) for row in zip(*map(batch.get, columns), strict=True))
+        converted = (convert(*row) for row in zip(*map(batch.get, features), strict=True))
         good = [row for row in converted if row is not None]
         return {feature: [row[place] for row in good] for place, feature in enumerate(features)}
 

@@ -3,7 +3,6 @@
 
 import csv
 import os
-import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import fields
@@ -22,12 +21,11 @@ from ..errors import DataError
 from ..hub.finished_folder import finished_folder
 from ..hub.record import METRICS_FILE, RECIPE_FILE, RUN_FILE, describe_environment, record_of, save_json
 from ..inference import Classifier, Translator
-from ..inference.engine import TARGET_TOKENIZER, Engine
-from ..inference.folder import load_tokenizer, task_of_folder
+from ..inference.engine import Engine
+from ..inference.folder import task_of_folder
 from ..settings.groups import EvaluationArguments, LabelledTextArguments, PairArguments, check_robustness
 from ..settings.reading import read_settings
 from ..tasks import CLASSIFICATION, METRICS, MULTI, REGRESSION, TRANSLATION, Task, headline_of
-from ..tokenizer import has_capitals
 from .metrics import (
     TRANSLATION_METRICS,
     bootstrapped_bleu,
@@ -109,13 +107,7 @@ def load_rows(
     """
     if arguments.split or given.get("data") is None:
         arguments.split = arguments.split or "test"
-        try:
-            rows = data.load(**options)[arguments.split]
-        except (OSError, DataError) as error:
-            if given.get("data") is not None:
-                raise
-            remedy = "a recipe has no folder of its data: give `data`, and `split`, or the rows of training count, too"
-            raise DataError(f"{error} ({remedy})") from error
+        rows = data.load(**options)[arguments.split]
     else:
         splits = data.load(cut=False, **options)
         if "test" not in splits and given.get("test_prefix"):
@@ -131,36 +123,31 @@ def evaluate_translator(arguments: EvaluationArguments, data: PairArguments, giv
     options: Any = {"dtype": arguments.dtype, "batch_size": arguments.batch_size}
     translate = Translator(arguments.model, num_beams=arguments.num_beams, **options)
     arguments.num_beams = translate.num_beams
-    has_two = translate.engine.facts.target_vocab_size is not None
-    tokenizer = load_tokenizer(arguments.model, TARGET_TOKENIZER if has_two else "")
     rows = load_rows(arguments, data, given)
-    begin = time.perf_counter()
-    translations, report = measure_translator(translate, rows, tokenizer)
-    report["texts_per_second"] = len(rows) / (time.perf_counter() - begin)
+    translations, report = measure_translator(translate, rows)
     sources, references = rows["source"][:], rows["target"][:]
     report["bleu_interval"] = bootstrapped_bleu(translations, references)
-    print(*(f"{name}: {report[f'{name}_signature']}" for name in TRANSLATION_METRICS), sep="\n")
     low, high = report["bleu_interval"]
+    signatures = "".join(f"\n{name}: {report[f'{name}_signature']}" for name in TRANSLATION_METRICS)
     headline = (
         f"BLEU {report['bleu']:.2f} (95 %: {low:.2f} to {high:.2f}), lower-cased {report['bleu_lowercased']:.2f}, "
         f"chrF {report['chrf']:.2f}, {'greedy search' if translate.num_beams == 1 else f'{translate.num_beams} beams'}"
+        f"{signatures}"
     )
     predictions = {"source": sources, "reference": references, "translation": translations}
     return Measured(report, headline, predictions, range(len(rows)), translate.engine)
 
 
-def measure_translator(translate: Translator, rows: Dataset, tokenizer: Any) -> tuple[list[str], dict[str, Any]]:
-    """Translate the sources of pairs; return the translations, and how they compare with the targets.
-
-    Of models that lower-case, or have a vocabulary of words, `word_report` measures BLEU as the tutorials do, too.
-    """
+def measure_translator(translate: Translator, rows: Dataset) -> tuple[list[str], dict[str, Any]]:
+    """Translate the sources of pairs; return the translations, and how they compare with the targets."""
     # disable=None: no bar unless standard error is a terminal.
     pairs = translate.ids(tqdm(rows["source"][:], disable=None, leave=False))
-    ids = [[] if one is None else one[0][1] for one in pairs]  # None: a blank source
-    translations, references = translate.target_tokenizer.decode(ids), rows["target"][:]
+    ids = [target for ((_, target),) in pairs]
+    tokenizer, references = translate.target_tokenizer, rows["target"][:]
+    translations = tokenizer.decode(ids)
     report = translation_report(translations, references)
-    if tokenizer.is_fast and (isinstance(tokenizer.backend_tokenizer.model, WordLevel) or not has_capitals(tokenizer)):
-        report |= word_report(ids, references, tokenizer)
+    if tokenizer.backend is not None and isinstance(tokenizer.backend.model, WordLevel):
+        report |= word_report(ids, references, tokenizer.backend)
     return translations, report
 
 
@@ -172,11 +159,8 @@ def evaluate_classifier(
     check_robustness(arguments.robustness, problem_type)
     known = None if problem_type == REGRESSION else classify.labels
     split = load_rows(arguments, data, given, problem_type=problem_type, known_labels=known)
-    begin = time.perf_counter()
     answers = classify.probabilities(tqdm(split["text"][:], disable=None, leave=False))
-    speed = len(split) / (time.perf_counter() - begin)
     report, predictions, worst = measure(split, answers, problem_type)
-    report["texts_per_second"] = speed
     if arguments.robustness:
 
         def measure_texts(rows: Dataset) -> dict[str, Any]:
@@ -238,9 +222,7 @@ MEASURES: dict[Task, tuple[Any, Callable]] = {
 
 def save_predictions(folder: Path, predictions: dict[str, list[str]]) -> None:
     with open(folder / PREDICTIONS_FILE, "w", encoding="utf-8", newline="") as opened:
-        writer = csv.writer(opened, delimiter="\t")
-        writer.writerow(predictions)
-        writer.writerows(zip(*predictions.values(), strict=True))
+        csv.writer(opened, delimiter="\t").writerows([predictions, *zip(*predictions.values(), strict=True)])
 
 
 def save_report(folder: Path, rows: str, model: str, measured: Measured) -> None:
@@ -249,11 +231,6 @@ def save_report(folder: Path, rows: str, model: str, measured: Measured) -> None
     labels, confusion = report.get("per_label", []), report.get("confusion_matrix", [])
     answers = [f"answered {one['label']}" for one in labels]
     tables = {
-        "Metrics": [
-            {"metric": name, "value": report[name], "signature": report[f"{name}_signature"]}
-            for name in TRANSLATION_METRICS
-            if name in report
-        ],
         "Labels": labels,
         "Labels and answers": [
             {"label": one["label"], **dict(zip(answers, numbers, strict=True))}
@@ -266,7 +243,7 @@ def save_report(folder: Path, rows: str, model: str, measured: Measured) -> None
         ],
     }
     lines = [f"# {model}, measured", "", f"{rows}: {measured.headline}", ""]
-    lines += [f"{report['precision']} on {report['device']}, {report['texts_per_second']:.0f} texts a second", ""]
+    lines += [f"{report['precision']} on {report['device']}", ""]
     for title, table in tables.items():
         lines += [f"## {title}", "", *markdown_table(table), ""] if table else []
     (folder / "report.md").write_text("\n".join(lines), encoding="utf-8")

@@ -26,14 +26,14 @@ from sklearn.metrics import (
     r2_score,
     root_mean_squared_error,
 )
-from tokenizers.models import WordLevel
+from tokenizers import Tokenizer
 from torch import nn
-from transformers import EvalPrediction, PreTrainedTokenizerBase
+from transformers import EvalPrediction
 
 from ..data.changes import SPACINGS, as_written, change_texts
 from ..errors import DataError
 from ..tasks import ERRORS, METRICS, MULTI, REGRESSION, SINGLE
-from ..tokenizer import split_words
+from ..tokenizer import SPECIAL_TOKENS
 
 
 __all__ = [
@@ -168,10 +168,10 @@ def calibration_report(probabilities: np.ndarray, labels: np.ndarray) -> dict[st
     """Measure a classifier's calibration (Guo et al. 2017, "On Calibration of Modern Neural Networks", Eq. 3)."""
     confidence, _, right = predict_labels(probabilities, labels)
     number = np.minimum((confidence * BINS).astype(int), BINS - 1)
-    bins = []
-    for rows in (number == place for place in np.unique(number)):
-        means = {"confidence": float(confidence[rows].mean()), "accuracy": float(right[rows].mean())}
-        bins.append({"rows": int(rows.sum()), **means})
+    bins = [
+        {"rows": int(rows.sum()), "confidence": float(confidence[rows].mean()), "accuracy": float(right[rows].mean())}
+        for rows in (number == place for place in np.unique(number))
+    ]
     error = sum(one["rows"] * abs(one["confidence"] - one["accuracy"]) for one in bins) / len(labels)
     return {"expected_calibration_error": error, "bins": bins}
 
@@ -244,8 +244,8 @@ def robustness_report(
         changed = sum(one != other for one, other in zip(rows["text"][:], texts["text"][:], strict=True))
         measured[change] = {"changed": changed, **measure(texts)}
     names = ("changed", *METRICS[SINGLE])
-    result: dict[str, Any] = {"seed": seed}
-    result["changes"] = [{"change": change, **{name: one[name] for name in names}} for change, one in measured.items()]
+    shown = [{"change": change, **{name: one[name] for name in names}} for change, one in measured.items()]
+    result: dict[str, Any] = {"seed": seed, "changes": shown}
     spacings = [spacing.__name__ for spacing in SPACINGS]
     if measured.keys() >= {*spacings}:
         result["mean_of_spacings"] = float(np.mean([measured[name]["accuracy"] for name in spacings]))
@@ -314,27 +314,18 @@ def bootstrapped_bleu(translations: list[str], references: list[str]) -> list[fl
     return [mean - half, mean + half]
 
 
-def word_report(
-    translations: list[list[int]], references: list[str], tokenizer: PreTrainedTokenizerBase
-) -> dict[str, Any]:
-    """Measure translations as the tutorials do: BLEU of words, lower-cased if the tokenizer lower-cases.
+def word_report(ids: list[list[int]], references: list[str], tokenizer: Tokenizer) -> dict[str, Any]:
+    """Measure translations as the tutorials do: BLEU of the words of a vocabulary of words.
 
     Args:
-        translations: The ids that the model wrote; pads may be -100.
-        references: The texts to compare with.
-        tokenizer: The target tokenizer. In a vocabulary of words, `[UNK]` matches nothing.
+        ids: What the model wrote. `[UNK]` matches nothing.
+        tokenizer: Of the target.
     """
-    outside = {-100, tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id}
-    # A model can have more ids than the tokenizer has tokens; like `batch_decode`, leave them out.
-    rows = [[token for token in row if token not in outside and token < len(tokenizer)] for row in translations]
-    if isinstance(tokenizer.backend_tokenizer.model, WordLevel):
-        words = [tokenizer.convert_ids_to_tokens(row) for row in rows]
-    else:
-        words = [split_words(text) for text in tokenizer.batch_decode(rows, skip_special_tokens=True)]
-    normalizer = tokenizer.backend_tokenizer.normalizer
-    expected = [split_words(normalizer.normalize_str(text)) for text in references]
+    outside = {tokenizer.token_to_id(SPECIAL_TOKENS[f"{name}_token"]) for name in ("pad", "bos", "eos")}
+    rows = [[token for token in row if token not in outside] for row in ids]
+    written = tokenizer.decode_batch(rows, skip_special_tokens=False)
+    normalize, split = tokenizer.normalizer.normalize_str, tokenizer.pre_tokenizer.pre_tokenize_str
+    expected = [" ".join(word for word, _ in split(normalize(text))) for text in references]
     metric = BLEU(tokenize="none", force=True)
-    return {
-        "bleu_words": metric.corpus_score(list(map(" ".join, words)), [list(map(" ".join, expected))]).score,
-        "bleu_words_signature": str(metric.get_signature()),
-    }
+    score = metric.corpus_score(written, [expected]).score
+    return {"bleu_words": score, "bleu_words_signature": str(metric.get_signature())}

@@ -66,8 +66,7 @@ def metrics_of_log(arguments: TrainingArguments, state: TrainerState) -> dict[st
     metrics["train"] = {"training_loss": state.log_history[-1]["train_loss"]}
     for row in metrics["epochs"]:
         if row["step"] == metrics["best_step"] and "eval_loss" in row:
-            evaluated = {name.removeprefix("eval_"): row[name] for name in row if name.startswith("eval_")}
-            metrics["validation"] = evaluated
+            metrics["validation"] = {name.removeprefix("eval_"): row[name] for name in row if name.startswith("eval_")}
     return metrics
 
 

@@ -7,18 +7,75 @@ import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
+from ..data.lines import TABLE_SUFFIXES, ending_of
 from ..data.sources import SPLITS
 from ..errors import DataError, named_errors
 from ..inference import Classifier, Translator
 from ..inference.engine import TARGET_TOKENIZER
 from ..tasks import CLASSIFICATION, DENOISING, EXAMPLES, GENERATION, METRICS, SINGLE, TASKS, TRANSLATION, Task
-from .data_source import KNOWN_DATA, data_source
 from .record import CARD_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, example_texts, read_file, save_json
+
+
+class DataSource(NamedTuple):
+    """Data as a card names them."""
+
+    name: str
+    identifier: str  # in the card's metadata
+    korean: str  # in the Korean summary
+    about: str | None = None  # further words, or a checksum
+    terms: str = "under the licence of its source, which this card does not know"
+    is_on_hub: bool = False  # under the identifier
+    has_korean_reviews: bool = False  # of films
+
+
+# By the name that `data` has, or the last part of its path.
+KNOWN_DATA = {
+    "nsmc": DataSource(
+        "NSMC",
+        "e9t/nsmc",
+        "네이버 영화 리뷰(NSMC)",
+        "the Naver sentiment movie corpus, <https://github.com/e9t/nsmc>",
+        "dedicated to the public domain (CC0 1.0)",
+        is_on_hub=True,
+        has_korean_reviews=True,
+    ),
+    "sample": DataSource(
+        "the reviews embedded in hf_vanilla_transformer",
+        "sample",
+        "패키지에 들어 있는 예제 영화 리뷰",
+        terms="Apache-2.0, written for the package",
+        has_korean_reviews=True,
+    ),
+    "multi30k": DataSource(
+        "Multi30k",
+        "bentrevett/multi30k",
+        "Multi30k",
+        "captions of pictures, Elliott et al. 2016, <https://github.com/multi30k/dataset>",
+        "for non-commercial research and education alone, as Flickr30k",
+        is_on_hub=True,
+    ),
+}
+
+
+def data_source(data: dict[str, Any]) -> DataSource:
+    """Return what a card says about the data of a run's record, its entry `data`."""
+    source = data["source"]
+    if isinstance(source, dict):  # of pretraining: files with their checksums
+        names = [Path(file).name for file in source]
+        return DataSource(
+            ", ".join(names), names[0].split(".")[0], ", ".join(names), f"SHA-256 {', '.join(source.values())}"
+        )
+    if source in KNOWN_DATA:
+        return KNOWN_DATA[source]
+    is_name = re.fullmatch(r"[\w.-]+/[\w.-]+", source) and ending_of(source) not in TABLE_SUFFIXES
+    if is_name and not Path(source).exists():
+        return DataSource(source, source, source, is_on_hub=True)
+    return DataSource(Path(source).name, Path(source).stem, Path(source).name)
 
 
 class RunRecord:
@@ -154,23 +211,20 @@ def examples_of(record: RunRecord) -> list[str]:
     """Return texts for the usage example, as Python literals: the run's own, or the package's if it knows the data."""
     texts = [] if record.data in KNOWN_DATA.values() else example_texts(str(record.folder))
     if not texts and record.task is CLASSIFICATION:
-        texts = EXAMPLES[CLASSIFICATION.name]["ko"][:2]
+        texts = EXAMPLES[CLASSIFICATION.name]["ko"]
     elif not texts:
         sentences = EXAMPLES[TRANSLATION.name]
-        texts = sentences.get(record.sides[0] if record.sides else "ko", sentences["en"])[:1]
+        texts = sentences.get(record.sides[0] if record.sides else "ko", sentences["en"])
     return [json.dumps(text, ensure_ascii=False) for text in texts]
 
 
 def results_of(record: RunRecord) -> Iterator[EvalResult]:
     """Yield what a record says about each split, the headline first."""
-    task, data, sides = record.task, record.data, record.sides
-    task_name = f"{task.title}, {sides[0]} to {sides[1]}" if sides else task.title
+    task, data = record.task, record.data
     measured: list[Any] = [split for split in ("test", "validation") if split in record.metrics]
     for split in measured or ["train"]:
         report = record.metrics[split]
-        result = partial(
-            EvalResult, task.pipeline_tag, data.identifier, data.name, task_name=task_name, dataset_split=split
-        )
+        result = partial(EvalResult, task.pipeline_tag, data.identifier, data.name, dataset_split=split)
         if task is TRANSLATION:
             # A model that writes lower case is measured without regard to case.
             is_lower = record.recipe.get("lowercase")

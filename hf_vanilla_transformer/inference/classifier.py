@@ -11,10 +11,6 @@ from ..tasks import MULTI, REGRESSION, SINGLE
 from .loaded import LoadedModel, check_finite
 
 
-# As in transformers' pipeline: {"label": str, "score": float}.
-Label = dict[str, Any]
-
-
 class Classifier(LoadedModel):
     """A classifier that answers texts as transformers' pipeline does.
 
@@ -107,7 +103,7 @@ class Classifier(LoadedModel):
         check_finite(logits)
         return to_probabilities(logits, self.problem_type)
 
-    def _named(self, row: np.ndarray, place: Any) -> Label:
+    def _named(self, row: np.ndarray, place: Any) -> dict[str, Any]:
         return {"label": self.labels[place], "score": float(row[place])}
 
 

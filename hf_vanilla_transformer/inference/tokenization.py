@@ -21,22 +21,22 @@ class ExportedTokenizer:
     def __init__(self, folder: str, subfolder: str = ""):
         file = Path(folder, subfolder, "tokenizer.json")
         with named_errors(folder, "tokenizer"):
-            self._tokenizer = Tokenizer.from_file(str(file))
+            self.backend = Tokenizer.from_file(str(file))
             settings = json.loads(file.with_name("tokenizer_config.json").read_text(encoding="utf-8"))
-        self._tokenizer.no_truncation()
-        self._tokenizer.no_padding()
+        self.backend.no_truncation()
+        self.backend.no_padding()
         self.max_length = settings.get("model_max_length", sys.maxsize)
-        self.added_tokens = self._tokenizer.num_special_tokens_to_add(is_pair=False)
+        self.added_tokens = self.backend.num_special_tokens_to_add(is_pair=False)
         self._side = settings.get("truncation_side", "right")
 
     def encode(self, texts: list[str], max_length: int) -> tuple[list[list[int]], list[int]]:
         """Return the ids of texts, cut to `max_length` as the tokenizer cuts, and the number of ids before that."""
-        encoded = self._tokenizer.encode_batch(texts)
+        encoded = self.backend.encode_batch(texts)
         return [cut(one, max_length, self._side) for one in encoded], [len(one) for one in encoded]
 
     def decode(self, rows: list[list[int]]) -> list[str]:
         """Return the texts of ids, without special tokens."""
-        return self._tokenizer.decode_batch(rows, skip_special_tokens=True)
+        return self.backend.decode_batch(rows, skip_special_tokens=True)
 
 
 class TransformersTokenizer:
@@ -48,12 +48,13 @@ class TransformersTokenizer:
 
     def __init__(self, tokenizer: "PreTrainedTokenizerBase"):
         self._tokenizer: Any = tokenizer
+        self.backend = tokenizer.backend_tokenizer if tokenizer.is_fast else None
         self.max_length, self.added_tokens = tokenizer.model_max_length, tokenizer.num_special_tokens_to_add()
 
     def encode(self, texts: list[str], max_length: int) -> tuple[list[list[int]], list[int]]:
         encoded = self._tokenizer(texts, truncation=False, padding=False, verbose=False)
         lengths = [len(ids) for ids in encoded["input_ids"]]
-        if self._tokenizer.is_fast:
+        if self.backend is not None:
             rows = [cut(one, max_length, self._tokenizer.truncation_side) for one in encoded.encodings]
         else:
             rows = self._tokenizer(texts, truncation=True, max_length=max_length)["input_ids"]

@@ -91,9 +91,9 @@ class Translator(LoadedModel):
         for answers in self._answers(texts, partial(self._translate, number=number, return_scores=return_scores)):
             yield answers[0] if answers and num_return_sequences is None else answers
 
-    def ids(self, texts: str | Iterable[Any], number: int = 1) -> Iterator[list[tuple[list[int], list[int]]] | None]:
-        """Yield for each text `number` pairs of its ids and a translation's, and None for a blank one."""
-        return self._answers(texts, partial(self._pairs, number=number))
+    def ids(self, texts: str | Iterable[Any]) -> Iterator[list[tuple[list[int], list[int]]] | None]:
+        """Yield for each text a pair of its ids and its translation's, in a list, and None for a blank one."""
+        return self._answers(texts, partial(self._pairs, number=1))
 
     def _pairs(self, texts: list[str], number: int) -> Iterator[list[tuple[list[int], list[int]]]]:
         rows = self._encode(texts)

@@ -121,7 +121,7 @@ def train(
         if target_tokenizer is not tokenizer and trainer.is_world_process_zero():
             target_tokenizer.save_pretrained(f"{run.folder}/{TARGET_TOKENIZER}")
         run.save(trainer)
-        run.metrics |= broadcast_from_main(lambda: measure(run.folder, data, tokenized, target_tokenizer, {1, beams}))
+        run.metrics |= broadcast_from_main(lambda: measure(run.folder, data, tokenized, {1, beams}))
         if arguments.model:
             # As the model has it, not as a setting says.
             run.settings = {**settings, "lowercase": not has_capitals(target_tokenizer)}
@@ -202,9 +202,7 @@ def bleu_of(tokenizer: PreTrainedTokenizerBase, prediction: EvalPrediction) -> d
     return {name: report[name] for name in TRANSLATION_METRICS}
 
 
-def measure(
-    folder: str, data: DatasetDict, tokenized: DatasetDict, tokenizer: PreTrainedTokenizerBase, beams: set[int]
-) -> dict[str, Any]:
+def measure(folder: str, data: DatasetDict, tokenized: DatasetDict, beams: set[int]) -> dict[str, Any]:
     """Measure validation and test as `evaluate` does, for each number of beams, and the perplexity of the targets."""
     translate, metrics = Translator(folder, batch_size=EvaluationArguments.batch_size), {}
     for split in ("validation", "test"):
@@ -213,6 +211,6 @@ def measure(
         loss = -log_probabilities(translate.engine, sources, targets).mean(dtype=float)
         report = {"loss": loss, "perplexity": math.exp(loss), "precision": translate.engine.precision}
         for translate.num_beams in sorted(beams):
-            _, report[f"beams_{translate.num_beams}"] = measure_translator(translate, data[split], tokenizer)
+            _, report[f"beams_{translate.num_beams}"] = measure_translator(translate, data[split])
         metrics[split] = report
     return metrics

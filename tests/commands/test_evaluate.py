@@ -140,7 +140,7 @@ def test_a_translator_is_measured_by_its_translations(succeed, refused, corpus, 
         assert f"test: BLEU {expected['bleu']:.2f} (95 %: 0.00 to 0.00), lower-cased " in out and "2 beams" in out
         for measure in ("bleu", "bleu_lowercased", "chrf"):
             line = f"{measure}: {expected[f'{measure}_signature']}"
-            assert line in out and line.partition(" ")[2].replace("|", "\\|") in (out_dir / "report.md").read_text()
+            assert line in out and line in (out_dir / "report.md").read_text()
         rows = [tuple(row.values()) for row in read_tsv(out_dir / "predictions.tsv")]
         assert rows == list(zip(sources, references, translations, strict=True))
     said = refused("evaluate", "--model", folder, "--output_dir", tmp_path / "no", "--robustness", "all")

@@ -96,23 +96,17 @@ def test_calibration_compares_confidence_with_accuracy():
     assert report["expected_calibration_error"] == pytest.approx(0.2 * 0.5)
 
 
-@pytest.mark.parametrize(
-    ("model", "known", "translation", "written"),
-    [
-        ("bpe", "man", "The man's t-shirt was red.", "the man 's t - shirt was red ."),
-        ("word", "shirt", "The man's T-shirt is red.", "the ? 's t - shirt is red ."),  # unknown, so never right
-    ],
-)
-def test_words_are_measured_as_the_tutorials_do(model, known, translation, written):
-    """Lower-cased, `T-shirt` three words and `man's` two, wherever the tokenizer cuts them."""
+def test_words_are_measured_as_the_tutorials_do():
+    """Lower-cased, `T-shirt` three words and `man's` two; a word that the vocabulary lacks is never right."""
     references = ["The man's T-shirt is red.", "A red shirt, here"]
-    texts = [text.replace("man", known) for text in references]
-    tokenizer = train_tokenizer(texts * 2, vocab_size=60, model=model, lowercase=True)
+    known = [text.replace("man", "shirt") for text in references]
+    tokenizer = train_tokenizer(known * 2, vocab_size=60, model="word", lowercase=True)
     beyond = len(tokenizer)  # a model may have ids for which the tokenizer has no token
-    ids = [[2, *tokenizer(text)["input_ids"], beyond, 3, 0, -100] for text in (translation, references[1])]
-    report = word_report(ids, references, tokenizer)
-    expected = ["the man 's t - shirt is red .", "a red shirt , here"]
-    score = BLEU(tokenize="none", force=True).corpus_score([written, expected[1]], [expected]).score
+    ids = [[*tokenizer(text)["input_ids"], beyond] for text in references]
+    report = word_report(ids, references, tokenizer.backend_tokenizer)
+    written = ["the ? 's t - shirt is red .", "a red shirt , here"]
+    expected = ["the man 's t - shirt is red .", written[1]]
+    score = BLEU(tokenize="none", force=True).corpus_score(written, [expected]).score
     assert 50 < score < 100
     assert report["bleu_words"] == score and "tok:none" in report["bleu_words_signature"]
 
