@@ -155,8 +155,9 @@ def answer_texts(
         columns_of: Returns the columns of an answer by name.
     """
     check_free(arguments.file, texts.columns, names)
-    if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
-        sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # on Windows, too
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        encoding = sys.stdout.encoding if sys.stdout.isatty() else "utf-8"  # of a file on Windows, too
+        sys.stdout.reconfigure(encoding=encoding, newline="\n", errors="backslashreplace")
     is_typed = arguments.file is None and sys.stdin.isatty()
     # disable=None: no bar unless standard error is a terminal.
     with tqdm(texts.rows, unit=" texts", disable=is_typed or None, leave=False) as rows:

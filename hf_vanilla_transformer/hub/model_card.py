@@ -33,7 +33,7 @@ class DataSource(NamedTuple):
     has_korean_reviews: bool = False  # of films
 
 
-# By the name that `data` has, or the last part of its path.
+# By the name that `data` has.
 KNOWN_DATA = {
     "nsmc": DataSource(
         "NSMC",

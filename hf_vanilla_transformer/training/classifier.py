@@ -29,7 +29,7 @@ from ..inference.torch_engine import TorchEngine
 from ..modeling_vanilla_transformer import VanillaTransformerForSequenceClassification
 from ..settings.groups import ClassifierArguments, DataArguments, EvaluationArguments, check_robustness
 from ..settings.reading import read_settings
-from ..tasks import CLASSIFICATION, ERRORS, REGRESSION, SINGLE, headline_of
+from ..tasks import CLASSIFICATION, ERRORS, METRICS, REGRESSION, SINGLE, headline_of
 from ..tokenizer import join_spaced_characters
 from .augmentation import AugmentingCollator
 from .baseline import measure_baseline
@@ -133,7 +133,7 @@ def train(
             compute_loss_func=compute_loss_func,
             callbacks=[collator] if collator else None,  # it then knows the epoch
         )
-        run.train(trainer)
+        run.train(trainer, *METRICS[problem_type])
         if arguments.calibrate and problem_type != REGRESSION:
             run.metrics["calibration"] = calibrate(trainer, validation, problem_type)
             if reason := run.metrics["calibration"].get("skipped"):

@@ -79,7 +79,7 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
             preprocess_logits_for_metrics=token_losses,
             callbacks=[collator],
         )
-        run.train(trainer)
+        run.train(trainer, "token_loss", "perplexity")
         run.save(trainer)
         measured = trainer.evaluate()
         loss, perplexity = measured["eval_token_loss"], measured["eval_perplexity"]

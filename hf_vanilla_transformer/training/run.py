@@ -232,9 +232,13 @@ class Run:
         print_once(f"model: {model.num_parameters():,} parameters")
         return model
 
-    def train(self, trainer: ResumableTrainer) -> None:
-        """Train, from the checkpoint if there is one, and begin `metrics`."""
+    def train(self, trainer: ResumableTrainer, *names: str) -> None:
+        """Train, from the checkpoint if there is one, and begin `metrics`; an evaluation has its loss and `names`."""
+        best, names = trainer.args.metric_for_best_model, ("loss", *names)
+        if best is not None and best.removeprefix("eval_") not in names:  # Trainer looks after the first evaluation
+            raise DataError(f"--metric_for_best_model: {', '.join(names)}; not {best}")
         self.model, self.tokenizer = trainer.model, trainer.processing_class
+        trainer.args.eval_on_start &= not self.checkpoint  # whose log has that evaluation
         for callback in (PrinterCallback, DEFAULT_PROGRESS_CALLBACK):
             trainer.remove_callback(callback)
         trainer.add_callback(TableCallback())

@@ -20,7 +20,7 @@ from transformers import (
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, EvalLoopOutput
 
 from ..data.rows import column_array
-from ..errors import TrainingStopped
+from ..errors import DataError, TrainingStopped
 from .batches import TokenBudgetBatchSampler
 from .checkpoints import STOPPED_PREFIX, list_checkpoints
 
@@ -149,6 +149,9 @@ class TokenBudgetTrainer(ResumableTrainer, Seq2SeqTrainer):
         super().__init__(**kwargs)
         self.max_tokens = max_tokens
         self.max_rows = max_rows
+        batches: Any = self.args.accelerator_config
+        if max_tokens and (batches.split_batches or batches.dispatch_batches or not batches.even_batches):
+            raise DataError("--max_tokens: not with accelerate's split_batches, dispatch_batches or uneven batches")
 
     def get_train_dataloader(self) -> DataLoader:
         if self.max_tokens is None:

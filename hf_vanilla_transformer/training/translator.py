@@ -20,7 +20,7 @@ from transformers.trainer_utils import SaveStrategy
 
 from ..data.parallel_text import tokenize_pairs
 from ..data.rows import TextsOfColumns
-from ..errors import DataError
+from ..errors import DataError, check_at_least
 from ..evaluation.evaluate import measure_translator
 from ..evaluation.metrics import TRANSLATION_METRICS, translation_report
 from ..hub.record import data_record
@@ -116,7 +116,7 @@ def train(
             processing_class=tokenizer,
             compute_metrics=partial(bleu_of, target_tokenizer) if training.predict_with_generate else None,
         )
-        run.train(trainer)
+        run.train(trainer, *(TRANSLATION_METRICS if training.predict_with_generate else ()))
         run.metrics["averaged_steps"] = average_last(trainer, arguments.average_last)
         if target_tokenizer is not tokenizer and trainer.is_world_process_zero():
             target_tokenizer.save_pretrained(f"{run.folder}/{TARGET_TOKENIZER}")
@@ -140,6 +140,7 @@ def train(
 
 def check_settings(arguments: TranslatorArguments, training: Seq2SeqTrainingArguments, beams: int) -> None:
     """Refuse settings that would have no effect, or fail after the training."""
+    check_at_least(1, generation_num_beams=training.generation_num_beams)
     if beams == 1 and arguments.length_penalty != 1:
         raise DataError("--length_penalty: needs --generation_num_beams above 1")
     number = arguments.average_last
@@ -163,7 +164,8 @@ def average_last(trainer: Seq2SeqTrainer, number: int) -> list[int]:
     checkpoints = list_checkpoints(trainer.args.output_dir, CHECKPOINT_PREFIX)[-number:]
     if len(checkpoints) < number:
         print_once(f"--average_last: {number} checkpoints are asked for, and the run saved {len(checkpoints)}")
-    trainer.model.load_state_dict(average_checkpoints(checkpoints).state_dict())
+    if checkpoints:
+        trainer.model.load_state_dict(average_checkpoints(checkpoints).state_dict())
     return [int(checkpoint.rsplit("-", 1)[1]) for checkpoint in checkpoints]
 
 

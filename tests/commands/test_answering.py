@@ -152,14 +152,18 @@ def test_the_other_columns_of_json_come_back_as_they_were_written(succeed, class
         assert (answered["predicted"], answered["probability"]) == (label, score)
 
 
-def test_answers_for_a_file_are_utf_8_with_line_feeds(classifier, monkeypatch):
-    """Where Python's standard output is cp949 with CRLF: Korean Windows."""
+@pytest.mark.parametrize(
+    ("is_console", "encoding", "last"), [(False, "utf-8", "둘 😀"), (True, "cp949", "둘 \\U0001f600")]
+)
+def test_answers_for_a_file_are_utf_8_with_line_feeds(classifier, monkeypatch, is_console, encoding, last):
+    """Where Python's standard output is cp949 with CRLF: Korean Windows. A console keeps its encoding."""
     buffer = io.BytesIO()
+    monkeypatch.setattr(buffer, "isatty", lambda: is_console, raising=False)
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(buffer, "cp949", newline="\r\n"))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("하나\n둘 😀\n".encode())))
     predict.main(["--model", str(classifier)])
-    lines = buffer.getvalue().decode().split("\n")
-    assert [line.split("\t")[2:] for line in lines] == [["하나"], ["둘 😀"], []]
+    lines = buffer.getvalue().decode(encoding).split("\n")
+    assert [line.split("\t")[2:] for line in lines] == [["하나"], [last], []]
 
 
 def test_at_a_terminal_each_line_is_answered_as_it_is_typed(classifier, monkeypatch, capsys):

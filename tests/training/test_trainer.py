@@ -17,6 +17,7 @@ from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
+from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.evaluation.metrics import compute_metrics
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training.batches import TokenBudgetBatchSampler
@@ -123,6 +124,14 @@ def test_batches_have_the_tokens_and_the_order_of_the_sampler(tmp_path, tokenize
     loaded = [[ids[ids != 0].tolist() for ids in batch["input_ids"]] for batch in trainer.get_train_dataloader()]
     batches = TokenBudgetBatchSampler(dataset["length"][:], max_tokens=40, seed=data_seed or 42, max_rows=6)
     assert loaded == [dataset[batch]["input_ids"] for batch in batches]
+
+
+def test_a_token_budget_refuses_accelerates_other_batches(tmp_path):
+    """With two processes, they end in raw errors, or in processes that wait for one another."""
+    model = VanillaTransformerForConditionalGeneration(tiny_config())
+    for setting in ({"split_batches": True}, {"dispatch_batches": True}, {"even_batches": False}):
+        with pytest.raises(DataError, match="--max_tokens"):
+            TokenBudgetTrainer(max_tokens=40, model=model, args=arguments(tmp_path, accelerator_config=setting))
 
 
 @pytest.mark.parametrize(("number", "accumulation"), [(-100.0, 1), (-100.0, 2), (-99.0, 2)])
