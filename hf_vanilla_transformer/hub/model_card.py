@@ -56,7 +56,7 @@ KNOWN_DATA = {
         "bentrevett/multi30k",
         "Multi30k",
         "captions of pictures, Elliott et al. 2016, <https://github.com/multi30k/dataset>",
-        "for non-commercial research and education alone, as Flickr30k",
+        "for non-commercial research and education alone, like Flickr30k, which it extends",
         is_on_hub=True,
     ),
 }
