@@ -254,9 +254,10 @@ print((WORK / "own" / "README.md").read_text(encoding="utf-8").split("---")[2].s
 #
 # **Hub**는 Hugging Face가 운영하는, 모델을 공유하는 웹사이트입니다. 이 폴더가 그대로 Hub의 저장소가 됩니다. 먼저
 # `--dry_run`으로 무엇이 올라가는지 확인합니다. 실제로 보내지는 않습니다. 터미널에서는 이렇게 입력합니다.
+# `runs/mine`은 [CSV로 학습하기](../../README.ko.md#csv로-학습하기)의 명령이 학습해 둔 폴더입니다.
 #
 # ```sh
-# vanilla-transformer push-to-hub runs/quickstart --repo_id USER/NAME --dry_run
+# vanilla-transformer push-to-hub runs/mine --repo_id USER/NAME --dry_run
 # ```
 
 # %%
@@ -269,8 +270,8 @@ print(re.sub(r"(?m)^ *[\d,]+ +", "", printed.getvalue()))  # 크기는 빼고 �
 # 데이터라면 공개해도 되는 글인지 확인하세요. 체크포인트와 옵티마이저의 상태는 올라가지 않습니다. 실제로 올리려면
 # `hf auth login`으로 한 번 로그인한 뒤 `--dry_run`을 빼면 됩니다. 그러면 누구나
 # `from_pretrained("USER/NAME", trust_remote_code=True)`로 불러올 수 있습니다. 파이썬에서는
-# `hf_vanilla_transformer.hub.upload("runs/quickstart", "USER/NAME")`이 같은 일을 합니다.
-# `model.push_to_hub("USER/NAME")`도 있지만 가중치, 설정, 코드만 올리고 토크나이저와 카드는 올리지 않습니다.
+# `hf_vanilla_transformer.hub.upload("runs/mine", "USER/NAME")`이 같은 일을 합니다. `model.push_to_hub("USER/NAME")`도
+# 있지만 가중치, 설정, 코드만 올리고 토크나이저와 카드는 올리지 않습니다.
 #
 # 어떤 데이터로 학습했는지, 그 데이터의 이용 조건이 무엇인지도 함께 생각하세요. Multi30k는 비영리 목적으로만 사용할
 # 수 있습니다.

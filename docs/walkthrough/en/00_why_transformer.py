@@ -267,7 +267,7 @@ print(loss.item(), number.grad.item())  # (3 - 1)² and its derivative 2 × (3 -
 with torch.inference_mode():
     print(((number - 0.1 * number.grad - 1) ** 2).item())  # after a small move, it is smaller
 
-# %% [markdown] source="e707ac3a"
+# %% [markdown] source="e09db97c"
 # ## How much is forgotten?
 #
 # Now for the measurement that the beginning of this chapter promised. A **gradient** says how much the output changes

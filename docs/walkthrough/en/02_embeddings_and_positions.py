@@ -179,7 +179,7 @@ plot_lines(
     ylabel="value",
 )
 
-# %% [markdown] source="3fddafb7"
+# %% [markdown] source="0a6f0c6f"
 # ## Distances are easy to find
 #
 # There is a reason to pair sines with cosines. Five positions later, each hand has turned a little further. How far
@@ -315,7 +315,7 @@ for side in ("right", "left"):
     print(side, states[side][0, :4])
 print(torch.allclose(states["right"], states["left"], atol=1e-5))
 
-# %% [markdown] source="03a8cc5b"
+# %% [markdown] source="aeb2f8a5"
 # > *transformer-evolution* counts from 1 and gives padding 0; here, that is `position_offset` 1. *pytorch-seq2seq*
 # > counts padding as well, from 0. With padding on the right, the positions of the real tokens are the same either
 # > way.

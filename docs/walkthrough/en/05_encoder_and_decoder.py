@@ -486,7 +486,7 @@ start = torch.full((2, 1), reviews_tokenizer.bos_token_id)
 logits = my_classifier(batch["input_ids"], is_token, start)
 print(tuple(batch["input_ids"].shape), tuple(start.shape), "->", tuple(logits.shape))
 
-# %% [markdown] source="20a9a128"
+# %% [markdown] source="8fe2323b"
 # This is the Transformer, built from nothing but `nn.Linear` and `nn.Embedding`. All of the repository's answers are
 # together in [my_transformer.py](my_transformer.py).
 #
@@ -500,7 +500,7 @@ print(tuple(batch["input_ids"].shape), tuple(start.shape), "->", tuple(logits.sh
 # the larger the logit. A row of the embedding is the vector of one token, too, so what is learnt in one place helps
 # in the other. And the model has far fewer parameters. Here is another reason to start the embedding with small
 # numbers, of standard deviation $1/\sqrt{d}$, and to multiply by $\sqrt{d}$ (chapter 2): the same table must be small
-# where it makes logits, and large where positions are added.
+# where it makes logits, or their dot products grow too large, and large where positions are added, or they drown it.
 #
 # ### Write it: `tie_embeddings`
 #
@@ -684,7 +684,7 @@ for name, values in norms.items():
 # | settings such as `norm_first` and `position_embedding_type` | to build the models of all tutorials | 2 to 5 |
 # | saving and loading, checks of inputs | so that others can use it | 9 |
 
-# %% [markdown] source="c3b33b8d"
+# %% [markdown] source="5a69d54f"
 # ## In short
 #
 # - Each sub-layer adds its result to its input (residual connection), and vectors are brought to one size (layer

@@ -262,7 +262,7 @@ check(smoothed_loss)
 #
 # </details>
 
-# %% [markdown] source="84c679e9"
+# %% [markdown] source="2f16699e"
 # The **KL divergence** measures how far the model's probabilities are from the target distribution. It differs from
 # the cross-entropy by a number that depends on the target distribution alone, so both are smallest at the same
 # place. Let us plot it against the probability of the answer.
@@ -341,7 +341,7 @@ curves = {
 }
 plot_lines(curves, range(1, 20001), title="Noam schedule", xlabel="step", ylabel="learning rate")
 
-# %% [markdown] source="fadae145"
+# %% [markdown] source="7b0ca7bb"
 # The **optimizer** changes the weights, by their gradients and the learning rate. We use Adam with the settings of
 # the paper. Adam divides each gradient by the root of the **mean of its squares** (its second moment), so that all
 # parameters take steps of similar size. In the first steps, this mean is estimated from a few gradients only, and the

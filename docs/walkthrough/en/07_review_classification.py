@@ -339,10 +339,10 @@ positive = classify.probabilities([review, *shorter])[:, 1]
 pd.DataFrame({"left out": ["(nothing)", *words], "positive": positive}).round(4)
 
 
-# %% [markdown] source="0a74437e"
-# Whichever word is left out, the answer stays negative. Without 음악은 (the music), the probability of "positive" rises as
-# much as without 실망했다 (I was disappointed), though no head looked much at 음악. What gets the most attention need not be
-# what decides, and what gets little may count.
+# %% [markdown] source="5b1d88c6"
+# Whichever word is left out, the answer stays negative. Without 음악은 (the music), the probability of "positive"
+# rises as much as without 실망했다 (I was disappointed), though each head gave the two tokens of 음악은 less than
+# half the weight of 실망했다. What gets the most attention need not be what decides, and what gets little may count.
 #
 # ## What it gets wrong
 #

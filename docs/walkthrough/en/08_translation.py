@@ -456,7 +456,7 @@ for step in range(1, 5):
     for total, ids in running:
         show(total, ids)
 
-# %% [markdown] source="e842e041"
+# %% [markdown] source="fb828c42"
 # Up to three tokens, `carrying`, which greedy decoding chose, is ahead. But `is` was not thrown away, and with four
 # tokens, its sentence takes the lead.
 #
@@ -507,9 +507,9 @@ check(beam_step)
 #
 # </details>
 
-# %% [markdown] source="f7a8c5f1"
+# %% [markdown] source="6c367358"
 # Beam search repeats this step. Of the finished sentences, it keeps the best, as many as there are beams. It stops
-# when it has that many and no unfinished sentence scores higher than the lowest of them.
+# when it has that many and no unfinished sentence, its score divided by its length, is above the lowest of them.
 
 
 # %%

@@ -257,14 +257,15 @@ print("\n".join(sorted(file.name for file in (WORK / "own").iterdir() if file.is
 # %%
 print((WORK / "own" / "README.md").read_text(encoding="utf-8").split("---")[2].split("## ")[0].strip())
 
-# %% [markdown] source="7c4c025d"
+# %% [markdown] source="4058c92b"
 # ## Upload to the Hub
 #
 # The **Hub** is the website of Hugging Face where models are shared. This folder, as it is, becomes a repository
-# there. First, `--dry_run` shows what would be uploaded; nothing is sent. In a terminal, type:
+# there. First, `--dry_run` shows what would be uploaded; nothing is sent. In a terminal, type the following;
+# `runs/mine` is the folder that [Train on a CSV](../../../README.md#train-on-a-csv) made:
 #
 # ```sh
-# vanilla-transformer push-to-hub runs/quickstart --repo_id USER/NAME --dry_run
+# vanilla-transformer push-to-hub runs/mine --repo_id USER/NAME --dry_run
 # ```
 
 # %%
@@ -272,13 +273,12 @@ with contextlib.chdir(WORK), contextlib.redirect_stdout(io.StringIO()) as printe
     push_to_hub(["own", "--repo_id", "USER/NAME", "--dry_run"])
 print(re.sub(r"(?m)^ *[\d,]+ +", "", printed.getvalue()))  # without sizes
 
-# %% [markdown] source="54287a4f"
-# This lists the files that would be uploaded. `a text of the data` warns that a file contains a text of the
-# training data as an example. If the data are yours, see whether
-# that text may be public. Checkpoints and the state of the optimizer are not uploaded. To really upload, log in
-# once with `hf auth login`, and leave out `--dry_run`. Then everybody can load it with
-# `from_pretrained("USER/NAME", trust_remote_code=True)`. In Python,
-# `hf_vanilla_transformer.hub.upload("runs/quickstart", "USER/NAME")` does the same. `model.push_to_hub("USER/NAME")`
+# %% [markdown] source="af2c0b45"
+# This lists the files that would be uploaded. `a text of the data` warns that a file contains a text of the training
+# data as an example. If the data are yours, see whether that text may be public. Checkpoints and the state of the
+# optimizer are not uploaded. To really upload, log in once with `hf auth login`, and leave out `--dry_run`. Then
+# everybody can load it with `from_pretrained("USER/NAME", trust_remote_code=True)`. In Python,
+# `hf_vanilla_transformer.hub.upload("runs/mine", "USER/NAME")` does the same. `model.push_to_hub("USER/NAME")`
 # uploads weights, configuration and code, but neither tokenizer nor card.
 #
 # Check the licence of the training data, too. Multi30k may be used for non-commercial purposes only.

@@ -1,10 +1,11 @@
-# %% [markdown] source="897f16fc"
+# %% [markdown] source="e69153f7"
 # # 10. Weights by hand
 #
-# In chapter 6, 300 steps of training gave a model that copies. Looking at its weights, it is hard to say why they
-# are what they are. This short chapter goes the other way. **Without any training**, you set the weights of the
-# `Transformer` that you wrote by hand, so that it copies, shifts and reverses. That answers two questions of chapter
-# 2 as well: why do positions have sines *and* cosines? Why do queries and keys have matrices of their own?
+# In chapter 6, 300 steps of training gave a model that copies. Looking at its weights, it is hard to say why they are
+# what they are. This short chapter goes the other way. **Without any training**, you set the weights of the
+# `Transformer` that you wrote by hand, so that it copies, shifts and reverses. That also answers two questions that
+# earlier chapters left open: why do positions have sines *and* cosines? Why do queries and keys have matrices of
+# their own?
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Set-up: run this and go on
@@ -327,7 +328,7 @@ pd.DataFrame.from_dict(rows, orient="index")
 # positions, other matrices than rotations also make the loss small enough. **Training does not look for a rule. It
 # looks for weights with a small loss on the examples.**
 
-# %% [markdown] source="b847251d"
+# %% [markdown] source="2909be04"
 # ## In short
 #
 # - Where attention looks is decided by the dot products of queries and keys. With positions, attention finds by
@@ -366,8 +367,8 @@ pd.DataFrame.from_dict(rows, orient="index")
 # <details><summary>Each choice explained</summary>
 #
 # - (a) No. No 2 × 2 matrix turns (sin tw, cos tw) into (sin 2tw, cos 2tw): that is not linear.
-# - (b) Yes, this is right: within one hand, no matrix can. A matrix could only pair a hand with the key of another
-#   one that is exactly twice as fast, if there is one.
+# - (b) Yes, this is right: within one hand, no matrix can. A matrix could only pair the key of one hand with the
+#   query of another that is exactly twice as fast, if there is one.
 # - (c) No. Multiplying by 2 makes scores larger, but looks at the same place.
 #
 # </details>
