@@ -209,6 +209,7 @@ def test_a_card_has_the_records_measures_of_trust():
 
 
 AGAIN = "recipe.yaml --output_dir runs/again"
+OTHER_TEST = {"test": {"rows": 49997, "sha256": "0"}}
 TRANSLATED = {"rows": 1234, "sha256": "abc", "recipe": {"seed": 3}}
 CHANGES = [
     ("metrics.json", {"test": {"f1": 0.8642}}, "| test | F1 | 0.8642 |"),
@@ -221,7 +222,7 @@ CHANGES = [
     ("metrics.json", {"test": {"baseline": {"accuracy": 0.8788, "spaces": "kept"}}}, "spaces kept | 0.8788 |"),
     ("run.json", {"license": "cc-by-4.0"}, "\nlicense: cc-by-4.0\n", "Weights: cc-by-4.0."),
     ("run.json", {"base_model": "kim/parent"}, "\nbase_model: kim/parent\n", "Its parent is [kim/parent](https://hug"),
-    ("run.json", {"data": {"source": "kim/movies"}}, "\n- kim/movies\n", "type: kim/movies\n"),
+    ("run.json", {"data": {"source": "kim/movies", **OTHER_TEST}}, "\n- kim/movies\n", "type: kim/movies\n"),
     ("run.json", {"data": {"made": TRANSLATED}}, "`made`: 1,234 rows (SHA-256 `abc`); `run.json` has their recipe."),
     ("run.json", {"parent_model": {"name": "runs/a"}}, "is the model in `runs/a`, which", "the terms of its parent's"),
     ("run.json", {"resumed_from": "checkpoint-5"}, " from checkpoint-5 on, seed"),
@@ -258,10 +259,16 @@ def test_a_translators_card_is_its_record(translator, run_example):
     assert read_json(translator / "run.json")["answers"] == [line] and f"# {line}\n" in example(card)
 
 
+def test_nsmc_is_recognised_by_its_test_split(nsmc):
+    before = str(make_model_card(nsmc))
+    edit(nsmc / "run.json", data={"source": "somewhere"})
+    assert str(make_model_card(nsmc)) == before
+
+
 def test_a_card_claims_nothing_about_other_data(nsmc):
     """No place on the Hub, no licence; Markdown and HTML in their names are escaped."""
     source, texts = "my_<b>.csv", ['배송이 "빨라요"', "별로예요"]
-    edit(nsmc / "run.json", license=None, data={"source": source, "validation": {"examples": texts}})
+    edit(nsmc / "run.json", license=None, data={"source": source, **OTHER_TEST, "validation": {"examples": texts}})
     edit(nsmc / "recipe.yaml", data=source, tokenizer="bpe", model="old")
     edit(nsmc / "config.json", id2label={"0": "a|b", "1": "<b>*c*\n# `d` e_f _g_"})
     (nsmc / "model.safetensors").touch()
