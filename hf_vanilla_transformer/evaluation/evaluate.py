@@ -107,7 +107,13 @@ def load_rows(
     """
     if arguments.split or given.get("data") is None:
         arguments.split = arguments.split or "test"
-        rows = data.load(**options)[arguments.split]
+        try:
+            rows = data.load(**options)[arguments.split]
+        except (OSError, DataError) as error:
+            if given.get("data") is not None:
+                raise
+            remedy = "a recipe has no folder of its data: give `data`, and `split`, or the rows of training count, too"
+            raise DataError(f"{error} ({remedy})") from error
     else:
         splits = data.load(cut=False, **options)
         if "test" not in splits and given.get("test_prefix"):
