@@ -6,9 +6,9 @@
 # the model came from, and shows the PyTorch operations that you will need. If you know Python, you know enough.
 #
 # A **neural network** such as the Transformer is a large function that multiplies and adds numbers. The numbers
-# inside it (its **parameters** or **weights**) are adjusted little by little to fit examples; that is **training**. A
-# text is cut into pieces called **tokens**, and the network gets one **vector** for each of them (chapters 1 and 2).
-# A vector is a row of numbers; their number is its **dimension**.
+# inside it (its **parameters** or **weights**) are adjusted little by little to fit examples; that is **training**.
+# A text is cut into pieces called **tokens**, and the network gets one **vector** for each of them (chapters 1 and
+# 2). A vector is a row of numbers. How many there are is its **dimension**.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Set-up: run this and go on
@@ -189,9 +189,9 @@ print(table.sum(dim=1), table.mean(dim=1, keepdim=True).shape, table.amax(dim=1,
 #
 # M is the size of the last dimension, and `...` are the dimensions before it, however many there are.
 #
-# In the edition with blanks, the comments of a cell are its steps: `name: what it is (shape)`. `return` stands before
-# what is returned, `if` before a condition and `for` before a loop; the steps inside them are indented. You may
-# change the steps and the names of variables inside a function.
+# In the edition with blanks, the comments of a cell are its steps: the name of a variable, a colon, what it is, and
+# its shape. `return` stands before what is returned, `if` before a condition and `for` before a loop; the steps
+# inside them are indented. You may change the steps and the names of variables inside a function.
 
 
 # %% tags=["blank"]
@@ -213,7 +213,8 @@ check(softmax)
 # </details>
 # <details><summary>Hint 2</summary>
 #
-# With `keepdim=True` the shape is (..., 1), so that each row has its own: `x.amax(dim=-1, keepdim=True)`.
+# With `keepdim=True` the shape is (..., 1), so each row has its own maximum:
+# `x.amax(dim=-1, keepdim=True)`.
 #
 # </details>
 
@@ -422,8 +423,8 @@ check_answer(
 # %% [markdown] source="2be28392"
 # ### Exercise 3 ★★ 8 min
 #
-# Write a function that starts at $x = 3$ and lowers the loss $(x - 1)^2$. It moves $x$ `steps` times, each time
-# against the gradient, by `rate` times its size, and returns $x$.
+# Write a function that starts at $x = 3$ and lowers the loss $(x - 1)^2$. `steps` times, it subtracts `rate` times
+# the gradient from $x$. At the end it returns $x$.
 #
 # <details><summary>Hint 1</summary>
 #

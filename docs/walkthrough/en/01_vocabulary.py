@@ -177,7 +177,8 @@ drawings.merges(list("bored"), [(0, 1), (0, 2), (0, 3)])
 # ## Training a vocabulary
 #
 # `train_tokenizer` does the same with all reviews in `train`. It merges until there are 600 pieces, and returns a
-# **tokenizer**, which splits texts into tokens. The first seven are special tokens, which we will see in a moment.
+# **tokenizer**, which splits texts into tokens. The first seven pieces are special tokens, which we will see in a
+# moment.
 
 # %% tags=["english"]
 tokenizer = train_tokenizer(train, vocab_size=600)
@@ -195,8 +196,8 @@ pd.DataFrame(
 ).round(1)
 
 # %% [markdown] source="e7daa534"
-# There are fewer than 600 kinds because special tokens do not occur in the texts, nor do pieces that were always
-# merged further.
+# Fewer than 600 pieces occur in the texts: special tokens do not, and neither do pieces that were always merged
+# further.
 #
 # ## Seven special tokens
 #

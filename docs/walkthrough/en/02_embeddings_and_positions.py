@@ -52,8 +52,8 @@ print(input_ids)
 # ## From ids to vectors
 #
 # An id is only a name. That 131 is larger than 130 means nothing. So each token gets several numbers, a vector: its
-# **embedding**. PyTorch's `nn.Embedding` does something simple: from a large table, it picks the row with that
-# number.
+# **embedding**. PyTorch's `nn.Embedding` does something simple: from a large table, it picks the row whose number is
+# the id.
 
 # %% tags=["english"]
 embedding = nn.Embedding(600, 128)  # for 600 tokens, a vector of 128 columns each

@@ -105,7 +105,7 @@ pd.DataFrame(weights @ value, index=fruits, columns=["sour", "soft"]).round(3)
 #
 # $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)V$$
 #
-# Here it is as a drawing. The linear layers at the bottom are explained a little later, and after them the mask.
+# Here it is as a drawing. A later section explains the linear layers at the bottom, and the one after it the mask.
 
 # %%
 drawings.attention()
@@ -117,7 +117,7 @@ drawings.attention()
 # vectors; `...` stands for dimensions in front, such as a batch. `mask` is True where something may be seen. Its
 # shape is that of the scores, or (..., 1, M) if it is the same for all queries. Where nothing may be seen, set the
 # score to $-\infty$ (`-math.inf`): the softmax makes it 0. A large negative number such as `-1e9` works, too. The
-# result differs only in rows where everything is hidden, which come later in this chapter. Without a mask (`None`),
+# result differs only where a whole row is hidden; such rows come later in this chapter. Without a mask (`None`),
 # everything is seen.
 
 
@@ -329,8 +329,9 @@ pd.DataFrame([similarity], index=["similarity of both ▁swing"], columns=names)
 # ## Three kinds of masks
 #
 # An encoder only has to hide padding. A decoder writes a text from left to right, so it **must not look ahead**. In
-# training it gets the whole correct answer at once, and without a mask it would see what it is about to predict.
-# The mask that hides what follows is called the **causal mask**. A decoder uses both together.
+# training it gets the whole correct answer at once, and without a mask it would see what it is about to predict. The
+# mask that hides what follows is called the **causal mask**. A decoder uses the causal mask and the mask of the
+# padding together.
 
 # %% tags=["english"]
 plot_masks(tokens[0], is_token[0].long().tolist())
@@ -529,5 +530,5 @@ check_answer(
 )
 
 # %% [markdown] source="07f2367d"
-# In the next chapter, attention is split into several heads, and a step is added that each token takes on its own.
+# The next chapter splits attention into several heads. It also adds a step that each token takes on its own.
 # → [4. Multi-head attention and feed-forward](04_multi_head_and_feed_forward.ipynb)

@@ -144,10 +144,10 @@ assert shift_right(padded).equal(modeling.shift_tokens_right(padded, PAD, START)
 #
 # ## The loss: how wrong is it?
 #
-# The decoder gives a vector of 64 columns for each position. The last linear layer, `head`, turns it into 11
-# scores, one for each id, the **logits**; the softmax turns these into probabilities. The **loss** is minus the
-# logarithm of the answer's probability, averaged over all positions (**cross-entropy**). It is 0 if that
-# probability is 1, and grows as it gets smaller. PyTorch's `cross_entropy` computes it from the logits.
+# The decoder gives a vector of 64 columns for each position. The last linear layer, `head`, turns it into 11 scores,
+# one for each id, the **logits**; the softmax turns these into probabilities. The **loss** is minus the logarithm of
+# the answer's probability, averaged over all positions (**cross-entropy**). The loss is 0 if that probability is 1,
+# and grows as the probability falls. PyTorch's `cross_entropy` computes it from the logits.
 
 # %%
 model.eval()
@@ -230,7 +230,7 @@ pd.DataFrame(targets, index=[f"answer {answer}" for answer in answers.tolist()])
 
 # %% [markdown] source="275897ec"
 # The answer has 0.6, and the other three tokens that are not padding (0) share 0.4. The answer of the third row is
-# padding, so that row is 0.
+# padding; for this reason, the whole row is 0.
 #
 # ### Write it: `smoothed_loss`
 #
@@ -298,8 +298,8 @@ plot_lines(
 # through all weights to find their gradients is called **backpropagation**; in PyTorch it is `loss.backward()`.
 #
 # The **learning rate** sets how far one step goes in that direction. The paper first raises it little by little
-# (**warm-up**), and then slowly lowers it (§5.3, equation 3). *The Annotated Transformer* calls this Noam. It is the
-# smaller of two terms.
+# (**warm-up**), and then slowly lowers it (§5.3, equation 3). *The Annotated Transformer* calls this schedule Noam.
+# The rate is the smaller of two terms.
 #
 # $$\mathrm{rate} = d^{-0.5} \cdot \min(step^{-0.5},\; step \cdot warmup^{-1.5})$$
 #
@@ -581,10 +581,10 @@ losses = train(model, steps=300)
 plot_lines({"training loss": losses}, range(1, 301), title="Learning to copy", xlabel="step", ylabel="loss")
 
 # %% [markdown] source="7fbd5dca"
-# After 300 steps, it copies almost everything. You wrote the model, the loss and the training.
-# The loss does not go to 0 because of label smoothing. The target distribution has 0.9 for the answer and 0.1/9 for
-# each of the nine others. Even if the model's probabilities are the same, the loss is not 0 but the **entropy** of
-# that distribution. Dropout adds a little.
+# After 300 steps, it copies almost everything. You wrote the model, the loss and the training. The loss does not go
+# to 0 because of label smoothing. The target distribution has 0.9 for the answer and 0.1/9 for each of the nine
+# others. Even if the model's probabilities equal this target, the loss is not 0 but the **entropy** of that
+# distribution. Dropout adds a little.
 
 # %%
 print(f"the least loss {-(0.9 * math.log(0.9) + 0.1 * math.log(0.1 / 9)):.3f}")
@@ -704,7 +704,7 @@ results.round(2)
 #   ahead. But when it generates, nothing stands there, and it copies nothing. **A small loss does not mean that
 #   much was learnt.**
 # - Without residuals, even a model with a single layer in each stack copies nothing after 100 steps.
-# - With embeddings that start at a standard deviation of 1, embeddings times √d drown the positions, and 100 steps are
+# - If embeddings start at a standard deviation of 1, multiplying them by √d drowns the positions, and 100 steps are
 #   not enough to learn the order.
 #
 # ## Why a warm-up?
@@ -755,10 +755,10 @@ warmup.round(2)
 
 # %% [markdown] source="e53f4379"
 # The peak is the same, and so is the rate after the warm-up. But without warm-up, the post-norm model copies nothing
-# in any of three runs. In post-norm, the two causes named above come together: gradients near the output are large from
-# the start, and Adam divides them by a mean that it has estimated from a few gradients only. The first steps carry the
-# parameters too far, and they do not come back (Xiong et al. 2020). The pre-norm model learns without a warm-up, only
-# more slowly. Try it: `three_runs(rate=without_warmup, steps=150, layers=2)`.
+# in any of three runs. In post-norm, the two causes named above come together: gradients near the output are large
+# from the start, and Adam divides them by a mean that it has estimated from a few gradients only. The first steps
+# carry the parameters too far, and later steps do not bring them back (Xiong et al. 2020). The pre-norm model learns
+# without a warm-up, only more slowly. Try it: `three_runs(rate=without_warmup, steps=150, layers=2)`.
 #
 # A command trains on the same task, with a slightly larger model (2 + 2 layers, `d_model` 128).
 #
@@ -766,9 +766,9 @@ warmup.round(2)
 # python scripts/train_copy.py scripts/recipes/copy.yaml --output_dir runs/copy
 # ```
 #
-# > The example of *The Annotated Transformer* trains on rows that all start with 1, and has 0 as padding. But to see
-# > the model copy, the edition of 2022 gives it an input that starts with 0, and the start token 0. That is padding,
-# > which the model never had to predict. The start token must be the same in training and generation.
+# > The example of *The Annotated Transformer* trains on rows that all start with 1, and has 0 as padding. To show
+# > the model's copy, the edition of 2022 gives it an input that starts with 0, and 0 as the start token. But 0 is
+# > padding, which the model never had to predict. The start token must be the same in training and generation.
 #
 # ## `generate` and its cache
 #

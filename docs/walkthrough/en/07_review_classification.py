@@ -79,9 +79,9 @@ pd.Series(
 plot_histogram(texts.str.len(), title="Length of reviews", xlabel="characters", ylabel="reviews")
 
 # %% [markdown] source="3254fce0"
-# This file is clean; the real NSMC is not. Of its 150,000 training rows, 5 have no text, and 3,817 repeat the text of
-# another row. Of its 50,000 test rows, 3 have no text. Half of the texts have 27 characters or fewer, and 5% more
-# than 107.
+# This file is clean; the real NSMC is not. Of its 150,000 training rows, 5 have no text, and 3,817 repeat the text
+# of another row. Of its 50,000 test rows, 3 have no text. Half of the texts have 27 characters or fewer; 95% have
+# 107 or fewer.
 #
 # Decide beforehand how empty rows are read. Without `keep_default_na=False`, pandas turns an empty text into the
 # number `nan`, and a tokenizer that gets it raises an error. Without `quoting=csv.QUOTE_NONE`, a review that starts
@@ -340,9 +340,9 @@ pd.DataFrame({"left out": ["(nothing)", *words], "positive": positive}).round(4)
 
 
 # %% [markdown] source="5b1d88c6"
-# Whichever word is left out, the answer stays negative. Without 음악은 (the music), the probability of "positive"
-# rises as much as without 실망했다 (I was disappointed), though each head gave the two tokens of 음악은 less than
-# half the weight of 실망했다. What gets the most attention need not be what decides, and what gets little may count.
+# Whichever word is left out, the answer stays negative. Without 음악은 (the music), the probability of "positive" rises
+# as much as without 실망했다 (I was disappointed). Yet each head gave the two tokens of 음악은 less than half the weight of
+# 실망했다. What gets the most attention need not be what decides, and what gets little may count.
 #
 # ## What it gets wrong
 #
@@ -373,8 +373,8 @@ pd.DataFrame(
 # %% [markdown] source="1c64a6ac"
 # Irony ("Wow, a war film that can make you this sleepy") and praise in negative words ("Why am I crying?") are hard.
 # The authors of this package have read 50 reviews of NSMC's validation data on which an earlier nsmc-small was
-# confident and wrong, and sorted them: the table is in the [results](../../results.md#what-it-gets-wrong). 12 mix
-# praise and criticism, and the label of 9 does not fit the text.
+# confident and wrong, and sorted them: the table is in the [results](../../results.md#what-it-gets-wrong). 12
+# reviews mix praise and criticism, and 9 have a label that does not fit the text.
 #
 # ## Training on all of NSMC
 #
@@ -385,8 +385,8 @@ pd.DataFrame(
 # ```
 #
 # A model of the size of *transformer-evolution* (15.2 million parameters) reaches a test accuracy of 0.8525 after 31
-# minutes on two cores; the [results](../../results.md) have that of nsmc-small. These were measured on about 50,000
-# test reviews of NSMC, so they differ from those above. To fine-tune nsmc-small on your own data:
+# minutes on two cores; for nsmc-small, see the [results](../../results.md). These were measured on about 50,000 test
+# reviews of NSMC, so they differ from those above. To fine-tune nsmc-small on your own data:
 #
 # ```sh
 # vanilla-transformer train-classifier finetune --data my.csv --text_column text \

@@ -457,8 +457,8 @@ for step in range(1, 5):
         show(total, ids)
 
 # %% [markdown] source="fb828c42"
-# Up to three tokens, `carrying`, which greedy decoding chose, is ahead. But `is` was not thrown away, and with four
-# tokens, its sentence takes the lead.
+# Up to three tokens, the sentence with `carrying`, which greedy decoding chose, is ahead. But `is` was not thrown
+# away, and with four tokens, its sentence takes the lead.
 #
 # ### Write it: `beam_step`
 #
@@ -467,9 +467,10 @@ for step in range(1, 5):
 # 1. For each sentence that is not finished, add the log-probabilities of the next token to its score.
 # 2. Of all tokens of all sentences, take the best candidates, **twice** as many as there are beams, so that enough
 #    are left when some end with `[EOS]`.
-# 3. Of the candidates without `[EOS]`, the best go on, as many as there are beams. A candidate that ends with `[EOS]`
-#    is finished if its rank is within the number of beams; below that, it is dropped. The score of a finished
-#    sentence is divided by its length; otherwise short ones would have an advantage. The start token does not count.
+# 3. Of the candidates without `[EOS]`, the best go on, as many as there are beams. A candidate that ends with
+#    `[EOS]` is finished if it is among the best, as many as there are beams; otherwise it is dropped. The score of a
+#    finished sentence is divided by its length; otherwise short ones would have an advantage. The start token does
+#    not count.
 #
 # A sentence is (score, list of ids). For example, (-1.2, [2, 15]), extended by token 7 with the log-probability -0.3,
 # becomes (-1.5, [2, 15, 7]). Scores are Python floats. Both lists are in the order of the candidates' ranks; those with
@@ -509,7 +510,8 @@ check(beam_step)
 
 # %% [markdown] source="6c367358"
 # Beam search repeats this step. Of the finished sentences, it keeps the best, as many as there are beams. It stops
-# when it has that many and no unfinished sentence, its score divided by its length, is above the lowest of them.
+# when it has that many, and none of the unfinished sentences scores higher than the lowest of them. An unfinished
+# sentence's score is divided by its length here, too.
 
 
 # %%
@@ -557,8 +559,8 @@ for running, rows, kept in steps:
 plot_beam_search(tree, best=winner)
 
 # %% [markdown] source="14ef1cf2"
-# Look at the third token. `carrying` is a little above `is`, so greedy decoding chose it. The beams kept `is`
-# as well, and with the next token, its own `carrying`, that branch takes the lead.
+# Look at the third token. `carrying` is a little above `is`, so greedy decoding chose it. The beams kept `is` as
+# well. Its next token is `carrying`, too, and with it, this branch takes the lead.
 #
 # > *The Annotated Transformer* has no beam search ("a bit too complicated to cover here"). `Beam_Search.ipynb` of
 # > *pytorch-transformer* has one, but it skips candidates that end with `[EOS]` and does not put them back. Finished
@@ -681,9 +683,9 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 # %% [markdown] source="db64257b"
 # ### Exercise 1 ★ 5 min
 #
-# Do two German sentences get the same translations at once (`padding=True`) as one by one? Put "Zwei Hunde spielen
-# im Schnee." and "Eine Frau liest ein Buch auf einer Bank im Park." into the list `texts`, translate both at once
-# with three beams, and put the two translations into the list `together`.
+# Translate two German sentences at once (`padding=True`), and then one by one: are the translations the same? Put
+# "Zwei Hunde spielen im Schnee." and "Eine Frau liest ein Buch auf einer Bank im Park." into the list `texts`,
+# translate both at once with three beams, and put the two translations into the list `together`.
 #
 # <details><summary>Hint 1</summary>
 #

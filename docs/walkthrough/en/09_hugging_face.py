@@ -250,9 +250,9 @@ print(f"test accuracy {trainer.predict(tokens['test']).metrics['test_accuracy']:
 print("\n".join(sorted(file.name for file in (WORK / "own").iterdir() if file.is_file())))
 
 # %% [markdown] source="5c7ecea0"
-# `run.json` has versions and checksums of the data, `metrics.json` results such as the accuracy. The card of a
-# model for Korean starts with a summary in Korean; the rest is in English. It says what the model does, what data
-# it was trained on, and how accurate it is.
+# `run.json` has the versions of the libraries and the checksums of the data. `metrics.json` has results such as the
+# accuracy. The card of a model for Korean starts with a summary in Korean; the rest is in English. It says what the
+# model does, what data it was trained on, and how accurate it is.
 
 # %%
 print((WORK / "own" / "README.md").read_text(encoding="utf-8").split("---")[2].split("## ")[0].strip())

@@ -248,8 +248,8 @@ plot_lines(
 #
 # With the same matrix for both, scores are symmetric: $q_t \cdot k_s = q_s \cdot k_t$. As much as t looks at s, s
 # looks at t. Copying and reversing are symmetric (t looks at 9 - t, and 9 - t at t), but shifting is not: t must
-# look at t + 1, and t + 1 not at t, but at t + 2. Above, only the matrix of the queries was changed; that of the
-# keys is the same in all three.
+# look at t + 1, while t + 1 must look at t + 2 and not at t. Above, only the matrix of the queries was changed; that
+# of the keys is the same in all three.
 
 # %%
 for name, turn in TURNS.items():
@@ -282,8 +282,8 @@ plot_attention(learnt, names, names, title="four trained heads")
 
 # %% [markdown] source="f8253ab6"
 # Measure two things for each head. One is the mean weight on its own position, the diagonal. The other is the share
-# that is still copied with this head silenced (its columns of `out_proj` set to 0). Compare with the single head of
-# the model made by hand.
+# of the tokens that the model still copies with this head silenced (its columns of `out_proj` set to 0). Compare
+# with the single head of the model made by hand.
 
 
 # %% tags=["varies"]
@@ -331,8 +331,8 @@ pd.DataFrame.from_dict(rows, orient="index")
 # %% [markdown] source="2909be04"
 # ## In short
 #
-# - Where attention looks is decided by the dot products of queries and keys. With positions, attention finds by
-#   place; with tokens, by meaning.
+# - Where attention looks is decided by the dot products of queries and keys. With positions, attention finds tokens
+#   by their place; with embeddings, by their meaning.
 # - Sines come with cosines, so hands can be turned to find another place.
 # - Only with separate matrices for queries and keys can a rule look in one direction, such as "the next one".
 # - You wrote `rotation`. Trained heads also find by position, but not beyond the length that they learnt.
@@ -367,8 +367,8 @@ pd.DataFrame.from_dict(rows, orient="index")
 # <details><summary>Each choice explained</summary>
 #
 # - (a) No. No 2 × 2 matrix turns (sin tw, cos tw) into (sin 2tw, cos 2tw): that is not linear.
-# - (b) Yes, this is right: within one hand, no matrix can. A matrix could only pair the key of one hand with the
-#   query of another that is exactly twice as fast, if there is one.
+# - (b) Yes, this is right: within one hand, no matrix can. The only way for a matrix is to pair the key of one hand
+#   with the query of another that is exactly twice as fast, if there is one.
 # - (c) No. Multiplying by 2 makes scores larger, but looks at the same place.
 #
 # </details>
