@@ -179,8 +179,8 @@ print(f"log 11 = {math.log(SYMBOLS):.4f}")
 # these probabilities, which the model is to match, the **target distribution**. There is one row for each token.
 #
 # Implementations differ in which tokens share it. In the paper that proposed the method (Szegedy et al. 2016), all V
-# tokens do, the answer included; in *The Annotated Transformer*, the tokens that are neither the answer nor padding.
-# Here, we follow the latter.
+# tokens share it, the answer included; in *The Annotated Transformer*, only the tokens that are neither the answer
+# nor padding share it. Here, we follow the latter.
 
 # %% [markdown] source="4162d51b"
 # ### Write it: `smoothed_targets`
@@ -672,7 +672,8 @@ def without_small_start(model):
 
 
 # %% [markdown] source="20b069cd"
-# Now train them all. The loss is the mean of the last ten steps; below each seed is the share that is copied.
+# Now train them all. The loss is the mean of the last ten steps. In the columns named by a seed
+# stands the share that is copied.
 
 
 # %% tags=["varies"]
@@ -767,8 +768,8 @@ warmup.round(2)
 # ```
 #
 # > The example of *The Annotated Transformer* trains on rows that all start with 1, and has 0 as padding. To show
-# > the model's copy, the edition of 2022 gives it an input that starts with 0, and 0 as the start token. But 0 is
-# > padding, which the model never had to predict. The start token must be the same in training and generation.
+# > the model's copy, the edition of 2022 gives it an input that begins with 0. Its start token is 0, too.
+# > But 0 is padding, which the model never had to predict. The start token must be the same in training and generation.
 #
 # ## `generate` and its cache
 #
