@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "Classifier": "inference",
+    "DataError": "errors",
     "Run": "training.run",
     "Translator": "inference",
     "VanillaTransformerConfig": "registration",
@@ -55,15 +56,16 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from .configuration_vanilla_transformer import VanillaTransformerConfig as VanillaTransformerConfig
     from .conversion import convert_checkpoint as convert_checkpoint
     from .conversion import load_source_state_dict as load_source_state_dict
     from .conversion import to_source_state_dict as to_source_state_dict
+    from .errors import DataError as DataError
     from .evaluation.evaluate import evaluate as evaluate
     from .exports import export as export
     from .inference import Classifier as Classifier
     from .inference import Translator as Translator
-    from .modeling_vanilla_transformer import *  # noqa: F403
+    from .registration import *  # noqa: F403
+    from .registration import VanillaTransformerConfig as VanillaTransformerConfig
     from .training.classifier import train_classifier as train_classifier
     from .training.pretraining import pretrain as pretrain
     from .training.run import Run as Run

@@ -4,8 +4,8 @@
 import importlib
 import os
 import sys
+from importlib import metadata
 
-from . import __version__
 from .tasks import FORMATS, TASKS
 
 
@@ -36,7 +36,7 @@ def main(argv: list[str] | None = None) -> None:
         return
     name, *arguments = argv
     if name == "--version":
-        print(f"vanilla-transformer {__version__}")
+        print(f"vanilla-transformer {metadata.version('hf-vanilla-transformer')}")
         return
     if name not in COMMANDS:
         print(f"vanilla-transformer: error: no command {name!r}; there are {', '.join(COMMANDS)}", file=sys.stderr)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from transformers.hf_argparser import HfArg
 
+from hf_vanilla_transformer import DataError
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
-from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.finished_folder import finished_folder
 from hf_vanilla_transformer.inference.engine import TARGET_TOKENIZER
 from hf_vanilla_transformer.inference.folder import load_tokenizer

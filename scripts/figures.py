@@ -24,9 +24,9 @@ from typing import Any, Literal
 import torch
 from transformers.hf_argparser import HfArg
 
+from hf_vanilla_transformer import DataError
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data import encode
-from hf_vanilla_transformer.errors import DataError, check_at_least
 from hf_vanilla_transformer.hub.curves import plot_training_curves
 from hf_vanilla_transformer.hub.record import METRICS_FILE, read_file
 from hf_vanilla_transformer.inference.folder import load_model, load_tokenizers
@@ -88,7 +88,8 @@ class FigureArguments:
                 raise DataError(f"--figure {self.figure} needs a --{name}")
         if not 0 <= self.smoothing <= 1:
             raise DataError(f"--smoothing: {self.smoothing} is not between 0 and 1")
-        check_at_least(1, steps=self.steps)
+        if self.steps < 1:
+            raise DataError(f"--steps: at least 1, not {self.steps}")
 
 
 def noam_rates(setting: str, steps: int) -> tuple[str, list[float]]:

@@ -19,10 +19,10 @@ from pathlib import Path
 
 from transformers.hf_argparser import HfArg
 
+from hf_vanilla_transformer import DataError
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
 from hf_vanilla_transformer.data.lines import iterate_lines
-from hf_vanilla_transformer.errors import DataError
 
 
 @dataclass

@@ -17,12 +17,11 @@ from datasets import Dataset
 from transformers import Seq2SeqTrainingArguments, default_data_collator
 from transformers.hf_argparser import HfArg
 
-from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
+from hf_vanilla_transformer import DataError, VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
-from hf_vanilla_transformer.errors import DataError, check_at_least, user_errors
 from hf_vanilla_transformer.hub.record import save_record
-from hf_vanilla_transformer.inference.precision import training_precision
 from hf_vanilla_transformer.settings.groups import JsonMapping, ModelArguments
+from hf_vanilla_transformer.settings.precision import training_precision
 from hf_vanilla_transformer.training.losses import LabelSmoothingLoss
 from hf_vanilla_transformer.training.run import Run
 from hf_vanilla_transformer.training.trainer import TokenBudgetTrainer
@@ -40,12 +39,8 @@ class CopyArguments:
     test_sequences: int = HfArg(default=1_000, help="Number of fresh sequences to copy at the end.")
 
     def __post_init__(self):
-        check_at_least(
-            1,
-            sequence_length=self.sequence_length,
-            train_sequences=self.train_sequences,
-            test_sequences=self.test_sequences,
-        )
+        if min(self.sequence_length, self.train_sequences, self.test_sequences) < 1:
+            raise DataError("--sequence_length, --train_sequences and --test_sequences: at least 1")
         if self.config.get("vocab_size", SYMBOLS) < SYMBOLS:
             raise DataError(f"--config: vocab_size must be at least {SYMBOLS}, the number of symbols")
 
@@ -94,8 +89,10 @@ def train(run: Run, arguments: CopyArguments, settings: dict[str, Any]) -> None:
     training_arguments, folder = run.training, run.folder
     special = {"pad_token_id": PAD, "bos_token_id": START, "decoder_start_token_id": START, "eos_token_id": None}
     fields = {"vocab_size": SYMBOLS, **special, **arguments.config}
-    with user_errors():
+    try:
         config = VanillaTransformerConfig.from_preset(arguments.preset, **fields)
+    except ValueError as error:
+        raise DataError(str(error)) from error
     model = run.make_model(VanillaTransformerForConditionalGeneration, config)
     train_seed, test_seed = np.random.SeedSequence(training_arguments.seed).spawn(2)
     train = random_sequences(arguments.train_sequences, arguments.sequence_length, train_seed)

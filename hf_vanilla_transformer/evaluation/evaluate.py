@@ -153,7 +153,9 @@ def measure_translator(translate: Translator, rows: Dataset) -> tuple[list[str],
     translations = tokenizer.decode(ids)
     report = translation_report(translations, references)
     if tokenizer.backend is not None and isinstance(tokenizer.backend.model, WordLevel):
-        report |= word_report(ids, references, tokenizer.backend)
+        facts = translate.engine.facts
+        outside = {facts.pad_token_id, facts.start_token_id, *facts.end_token_ids}
+        report |= word_report(ids, references, tokenizer.backend, outside)
     return translations, report
 
 

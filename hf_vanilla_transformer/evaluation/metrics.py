@@ -33,7 +33,6 @@ from transformers import EvalPrediction
 from ..data.changes import SPACINGS, as_written, change_texts
 from ..errors import DataError
 from ..tasks import ERRORS, METRICS, MULTI, REGRESSION, SINGLE
-from ..tokenizer import SPECIAL_TOKENS
 
 
 __all__ = [
@@ -314,14 +313,16 @@ def bootstrapped_bleu(translations: list[str], references: list[str]) -> list[fl
     return [mean - half, mean + half]
 
 
-def word_report(ids: list[list[int]], references: list[str], tokenizer: Tokenizer) -> dict[str, Any]:
+def word_report(
+    ids: list[list[int]], references: list[str], tokenizer: Tokenizer, outside: set[int | None]
+) -> dict[str, Any]:
     """Measure translations as the tutorials do: BLEU of the words of a vocabulary of words.
 
     Args:
         ids: What the model wrote. `[UNK]` matches nothing.
         tokenizer: Of the target.
+        outside: The ids of start, end and padding, which belong to no translation.
     """
-    outside = {tokenizer.token_to_id(SPECIAL_TOKENS[f"{name}_token"]) for name in ("pad", "bos", "eos")}
     rows = [[token for token in row if token not in outside] for row in ids]
     written = tokenizer.decode_batch(rows, skip_special_tokens=False)
     normalize, split = tokenizer.normalizer.normalize_str, tokenizer.pre_tokenizer.pre_tokenize_str

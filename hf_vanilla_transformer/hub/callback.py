@@ -9,7 +9,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from ..inference.folder import MODEL_INPUTS
-from ..inference.precision import training_precision
+from ..settings.precision import training_precision
 from ..settings.reading import belongs_to_recipe
 from .model_card import save_model_card
 from .record import data_record, metrics_of_training, save_record

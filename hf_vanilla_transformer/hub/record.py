@@ -17,7 +17,6 @@ import yaml
 from transformers import GenerationConfig, PreTrainedModel, TrainerState, TrainingArguments
 from transformers.utils import cached_file
 
-from .. import __version__
 from ..data.sources import describe_splits, name_of
 from ..settings.recipes import read_file, without_folders
 from .curves import plot_training_curves
@@ -28,7 +27,15 @@ RECIPE_FILE = "recipe.yaml"
 RUN_FILE = "run.json"
 METRICS_FILE = "metrics.json"
 CURVES_FILE = "curves.png"
-PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "safetensors")
+PACKAGES = (
+    "hf-vanilla-transformer",
+    "torch",
+    "transformers",
+    "tokenizers",
+    "datasets",
+    "accelerate",
+    "safetensors",
+)
 
 
 def save_record(
@@ -114,7 +121,7 @@ def describe_environment(device: torch.device | None = None) -> dict[str, Any]:
     """Describe where this process runs: commit (None outside a checkout), versions, device, processes, threads."""
     if device is None:
         device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else torch.device("cpu")
-    versions = {"python": platform.python_version(), "hf-vanilla-transformer": __version__}
+    versions = {"python": platform.python_version()}
     for name in PACKAGES:
         with contextlib.suppress(metadata.PackageNotFoundError):  # an export needs no [train]
             versions[name] = metadata.version(name)

@@ -153,7 +153,7 @@ def load_engine(folder: str, dtype: str = "float32", num_threads: int | None = N
     Args:
         folder: A model's folder or Hub name, or an exported folder.
         dtype: The precision of torch: `"float32"`, `"bfloat16"`, or `"auto"`, as in
-            `inference.precision.choose_precision`; an export has its own.
+            `settings.precision.choose_precision`; an export has its own.
         num_threads: Processor threads of an export's engine; by default `OMP_NUM_THREADS`, or one for each core.
 
     Raises:

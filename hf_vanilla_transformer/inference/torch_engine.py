@@ -8,10 +8,10 @@ import numpy as np
 import torch
 
 from ..errors import user_errors
+from ..settings.precision import choose_precision
 from .batches import batches_by_length, pad
 from .engine import Engine, ModelFacts, Rows
 from .folder import load_model
-from .precision import choose_precision
 
 
 logger = logging.getLogger(__name__)

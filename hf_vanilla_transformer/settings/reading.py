@@ -140,7 +140,7 @@ def set_machine(values: Settings) -> None:
     """Set `use_cpu` by this machine, and `bf16` by `precision`, unless the user set them."""
     import torch
 
-    from ..inference.precision import choose_precision
+    from .precision import choose_precision
 
     # bf16 on a machine without an accelerator has to be asked for in this way.
     values.setdefault("use_cpu", not torch.accelerator.is_available())

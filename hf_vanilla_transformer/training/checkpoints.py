@@ -13,7 +13,7 @@ from ..errors import DataError
 from ..hub.model_card import CARD_FILE
 from ..hub.record import world_size
 from ..inference.folder import load_model
-from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
+from ..registration import VanillaTransformerPreTrainedModel
 
 
 # The value of `resume_from_checkpoint` for the last whole checkpoint, or a new run if there is none.

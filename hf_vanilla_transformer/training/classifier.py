@@ -26,7 +26,7 @@ from ..evaluation.metrics import (
 from ..hub.record import data_record
 from ..inference.folder import load_config
 from ..inference.torch_engine import TorchEngine
-from ..modeling_vanilla_transformer import VanillaTransformerForSequenceClassification
+from ..registration import VanillaTransformerForSequenceClassification
 from ..settings.groups import ClassifierArguments, DataArguments, EvaluationArguments, check_robustness
 from ..settings.reading import read_settings
 from ..tasks import CLASSIFICATION, ERRORS, METRICS, REGRESSION, SINGLE, headline_of

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import torch
 from datasets import Dataset
-from transformers import DataCollatorForSeq2Seq, PreTrainedConfig, PreTrainedTokenizerBase
+from transformers import DataCollatorForSeq2Seq, PreTrainedModel, PreTrainedTokenizerBase
 
 from ..errors import DataError
-from ..modeling_vanilla_transformer import shift_tokens_right
 from .augmentation import EpochCollator
 
 
@@ -30,7 +29,7 @@ class SpanInfilling(EpochCollator):
 
     Args:
         tokenizer: Has a mask token, an end-of-text token and a padding token.
-        config: The model's configuration, which has the decoder's start token.
+        model: Makes the decoder's input from the labels.
         mask_rate: Share of the tokens that are hidden: 0.3 in BART.
         mean_span_length: Mean of the Poisson distribution, at least 1: 3 in BART.
         seed: Seed of the corruption.
@@ -42,7 +41,7 @@ class SpanInfilling(EpochCollator):
     def __init__(
         self,
         tokenizer: PreTrainedTokenizerBase,
-        config: PreTrainedConfig,
+        model: PreTrainedModel,
         mask_rate: float = 0.3,
         mean_span_length: float = 3.0,
         seed: int = 0,
@@ -52,11 +51,9 @@ class SpanInfilling(EpochCollator):
         if not 1 <= mean_span_length <= 100:
             raise DataError(f"mean_span_length must lie between 1 and 100, not be {mean_span_length}")
         super().__init__(seed)
-        self.pad = DataCollatorForSeq2Seq(tokenizer)
+        self.pad = DataCollatorForSeq2Seq(tokenizer, model)
         self.mask_token_id = tokenizer.mask_token_id
         self.eos_token_id = tokenizer.eos_token_id
-        self.pad_token_id = tokenizer.pad_token_id
-        self.decoder_start_token_id = config.decoder_start_token_id
         self.mask_rate = mask_rate
         self.mean_span_length = mean_span_length
 
@@ -70,9 +67,7 @@ class SpanInfilling(EpochCollator):
         if "labels" not in features[0]:
             pairs = [self.corrupt(feature["input_ids"], feature["row"], self.epoch) for feature in features]
             features = [{"input_ids": ids.tolist(), "labels": labels.tolist()} for ids, labels in pairs]
-        batch = self.pad(features)
-        starts = self.pad_token_id, self.decoder_start_token_id
-        return {**batch, "decoder_input_ids": shift_tokens_right(batch["labels"], *starts)}
+        return self.pad(features)
 
     def corrupted(self, rows: Dataset) -> Dataset:
         """Corrupt rows of `input_ids` and `row` as in epoch 0, for a validation loss that can be compared."""

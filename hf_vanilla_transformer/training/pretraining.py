@@ -11,7 +11,7 @@ from ..data.sources import file_checksum
 from ..errors import DataError
 from ..evaluation.metrics import compute_perplexity, token_losses
 from ..inference.folder import load_config
-from ..modeling_vanilla_transformer import VanillaTransformerForConditionalGeneration
+from ..registration import VanillaTransformerForConditionalGeneration
 from ..settings.groups import DenoiserArguments, DenoisingArguments, TextArguments
 from ..settings.reading import read_settings
 from ..tasks import DENOISING
@@ -60,13 +60,13 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
         for name in ("pad_token_id", "bos_token_id", "eos_token_id"):
             if (own := getattr(tokenizer, name)) != (learned := getattr(config, name)):
                 raise DataError(f"--tokenizer: its {name} is {own}, the model's {learned}")
-        collator = SpanInfilling(tokenizer, config, **vars(denoising), seed=data_seed(training))
+        model = run.make_model(VanillaTransformerForConditionalGeneration, config)
+        collator = SpanInfilling(tokenizer, model, **vars(denoising), seed=data_seed(training))
         with training.main_process_first(desc="tokens"):
             tokenized = tokenize_corpus(corpus, tokenizer, max_length - 1)
             rows, validation = tokenized["train"], collator.corrupted(sorted_by_length(tokenized["validation"]))
         print_once(*describe_data(corpus, tokenized, max_length))
 
-        model = run.make_model(VanillaTransformerForConditionalGeneration, config)
         trainer = TokenBudgetTrainer(
             max_tokens=text_arguments.max_tokens,
             model=model,

@@ -25,15 +25,15 @@ from transformers import (
 )
 from transformers.trainer import DEFAULT_PROGRESS_CALLBACK
 
-from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.rows import TextsOfColumns, column_array
 from ..errors import DataError, TrainingStopped, user_errors
 from ..hub.model_card import record_answers, save_model_card
 from ..hub.record import CARD_FILE, metrics_of_training, save_record
 from ..hub.upload import upload
 from ..inference.folder import Model, load_config, load_to_train, load_tokenizer_to_train, size_needed
-from ..inference.precision import training_precision
+from ..registration import VanillaTransformerConfig
 from ..settings.groups import ModelArguments
+from ..settings.precision import training_precision
 from ..tokenizer import train_tokenizer
 from .checkpoints import LOCK_FILE, last_whole_checkpoint, prepare_output_dir
 from .report import TableCallback

@@ -27,7 +27,7 @@ from ..hub.record import data_record
 from ..inference import Translator
 from ..inference.engine import TARGET_TOKENIZER, log_probabilities
 from ..inference.folder import Tokenizers, load_config, load_tokenizers
-from ..modeling_vanilla_transformer import VanillaTransformerForConditionalGeneration
+from ..registration import VanillaTransformerForConditionalGeneration
 from ..settings.groups import EvaluationArguments, PairArguments, TranslatorArguments
 from ..settings.reading import read_settings
 from ..tasks import TRANSLATION

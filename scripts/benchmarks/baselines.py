@@ -15,15 +15,19 @@ from transformers import (
     PreTrainedModel,
 )
 
-from hf_vanilla_transformer import VanillaTransformerConfig
-from hf_vanilla_transformer.errors import DataError
-from hf_vanilla_transformer.modeling_vanilla_transformer import sinusoid_table
+from hf_vanilla_transformer import DataError, VanillaTransformerConfig
 
 
 SIZES = (
     "d_model",
     *(f"{side}_{size}" for side in ("encoder", "decoder") for size in ("layers", "attention_heads", "ffn_dim")),
 )
+
+
+def sinusoids(rows: int, size: int) -> torch.Tensor:
+    """The sinusoid of section 3.5: (rows, size), float32."""
+    angles = torch.arange(rows)[:, None] * 10_000 ** -(torch.arange(0, size, 2) / size)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
 
 
 class TorchClassifier(nn.Module):
@@ -37,8 +41,8 @@ class TorchClassifier(nn.Module):
         super().__init__()
         self.start = config.decoder_start_token_id
         self.embed_tokens = nn.Embedding(config.vocab_size, config.d_model)
-        table = sinusoid_table(config.max_position_embeddings, config.d_model)
-        self.register_buffer("positions", table.float(), persistent=False)
+        table = sinusoids(config.max_position_embeddings, config.d_model)
+        self.register_buffer("positions", table, persistent=False)
         self.transformer = nn.Transformer(
             config.d_model,
             config.encoder_attention_heads,

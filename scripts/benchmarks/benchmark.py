@@ -35,14 +35,18 @@ from measures import (
 from transformers import PreTrainedTokenizerBase
 from transformers.hf_argparser import HfArg
 
-from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification, export
+from hf_vanilla_transformer import (
+    DataError,
+    VanillaTransformerConfig,
+    VanillaTransformerForSequenceClassification,
+    export,
+)
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data.labelled_text import encode, load_labelled_text
-from hf_vanilla_transformer.errors import DataError, check_at_least, user_errors
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
 from hf_vanilla_transformer.inference import Engine, load_engine
-from hf_vanilla_transformer.inference.precision import choose_precision
 from hf_vanilla_transformer.settings.groups import JsonMapping
+from hf_vanilla_transformer.settings.precision import choose_precision
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 
@@ -82,7 +86,6 @@ class BenchmarkArguments:
             raise DataError(f"--precisions: {', '.join(DTYPES)}; not {', '.join(unknown)}")
         if self.device not in ("", "cpu", "cuda") or (self.device == "cuda" and not torch.cuda.is_available()):
             raise DataError(f"--device: cpu, or cuda where there is a GPU that torch can use; not {self.device}")
-        check_at_least(1, texts=self.texts, batch_size=self.batch_size, rounds=self.rounds)
 
 
 @dataclass(frozen=True)
@@ -227,8 +230,7 @@ def main(argv: list[str] | None = None) -> None:
     prepare_output_dir(arguments.output_dir)
     device = torch.device(arguments.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     torch.manual_seed(arguments.seed)
-    with user_errors():
-        config = VanillaTransformerConfig.from_preset(arguments.preset, **arguments.config)
+    config = VanillaTransformerConfig.from_preset(arguments.preset, **arguments.config)
     tokenizer, input_ids = draw_texts(arguments, config)
     faster = choose_precision("auto", use_cpu=device.type == "cpu")
     precisions = arguments.precisions or sorted({"float32", faster}, reverse=True)

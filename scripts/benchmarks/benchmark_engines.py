@@ -26,11 +26,10 @@ import torch
 from measures import take_turns
 from transformers.hf_argparser import HfArg
 
-from hf_vanilla_transformer import export
+from hf_vanilla_transformer import DataError, export
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data.labelled_text import encode, load_labelled_text
 from hf_vanilla_transformer.data.parallel_text import load_parallel_text
-from hf_vanilla_transformer.errors import DataError, check_at_least
 from hf_vanilla_transformer.evaluation.metrics import classification_report, translation_report
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
 from hf_vanilla_transformer.inference import Engine, load_engine
@@ -101,9 +100,6 @@ class BenchmarkArguments:
             raise DataError(f"--contenders: {TORCH} must be one, it is what the others are compared with")
         if min(self.threads) < 1:
             raise DataError(f"--threads: at least 1, not {min(self.threads)}")
-        check_at_least(
-            1, texts=self.texts, single_texts=self.single_texts, batch_size=self.batch_size, rounds=self.rounds
-        )
         if self.page and not TABLES.search(Path(self.page).read_text(encoding="utf-8")):
             raise DataError(f"--page: {self.page} has no marks for the tables of {PROCESSOR}")
 

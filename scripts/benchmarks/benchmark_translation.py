@@ -22,9 +22,9 @@ from measures import take_turns
 from transformers import PreTrainedModel
 from transformers.hf_argparser import HfArg
 
+from hf_vanilla_transformer import DataError
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data.parallel_text import load_parallel_text
-from hf_vanilla_transformer.errors import DataError, check_at_least
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
 from hf_vanilla_transformer.inference.folder import load_tokenizer
 from hf_vanilla_transformer.inference.torch_engine import TorchEngine
@@ -51,14 +51,6 @@ class BenchmarkArguments:
     rounds: int = HfArg(default=3, help="How often to time each.")
 
     def __post_init__(self):
-        check_at_least(
-            1,
-            sentences=self.sentences,
-            batch_size=self.batch_size,
-            num_beams=self.num_beams,
-            max_new_tokens=self.max_new_tokens,
-            rounds=self.rounds,
-        )
         if self.file and Path(self.file).exists():
             raise DataError(f"{self.file} is there, and nothing is overwritten: choose another --file")
         if self.file and not Path(self.file).parent.is_dir():

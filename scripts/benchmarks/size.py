@@ -29,6 +29,7 @@ from transformers import DataCollatorForSeq2Seq, DataCollatorWithPadding, Seq2Se
 from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer import (
+    DataError,
     VanillaTransformerConfig,
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
@@ -38,7 +39,6 @@ from hf_vanilla_transformer.data.labelled_text import load_labelled_text, tokeni
 from hf_vanilla_transformer.data.parallel_text import load_parallel_text, tokenize_pairs
 from hf_vanilla_transformer.data.rows import TextsOfColumns
 from hf_vanilla_transformer.data.sources import describe_splits
-from hf_vanilla_transformer.errors import DataError, check_at_least
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
@@ -62,7 +62,6 @@ class SizeArguments:
     vocab_lines: int = HfArg(default=100_000, help="Rows that the vocabulary is trained on.")
 
     def __post_init__(self):
-        check_at_least(1, vocab_lines=self.vocab_lines)
         if min(self.rows) < 100:
             raise DataError(f"--rows: at least 100, not {min(self.rows)}")
         if unknown := sorted(set(self.kinds) - set(KINDS)):

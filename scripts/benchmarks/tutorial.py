@@ -7,10 +7,10 @@ B batch, L queries, M keys, H heads, K size of a head, D `d_hidn`.
 """
 
 import torch
+from baselines import sinusoids
 from torch import nn
 
 from hf_vanilla_transformer import VanillaTransformerConfig
-from hf_vanilla_transformer.modeling_vanilla_transformer import sinusoid_table
 
 
 class ScaledDotProductAttention(nn.Module):
@@ -98,7 +98,7 @@ class DecoderLayer(nn.Module):
 
 def sinusoid_embedding(config: VanillaTransformerConfig) -> nn.Embedding:
     """The frozen positions; row 0 is for pads."""
-    table = sinusoid_table(config.max_position_embeddings + 1, config.d_model).float()
+    table = sinusoids(config.max_position_embeddings + 1, config.d_model)
     return nn.Embedding.from_pretrained(table, freeze=True)
 
 

@@ -9,13 +9,13 @@ half. In the published translators this layer is the best one (scripts/experimen
 import sys
 
 import torch
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+from transformers import AutoTokenizer
 
-import hf_vanilla_transformer.registration  # noqa: F401  # the Auto classes know the package's
+from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 
 
 folder = sys.argv[1]
-model = AutoModelForSeq2SeqLM.from_pretrained(folder, attn_implementation="eager").eval()
+model = VanillaTransformerForConditionalGeneration.from_pretrained(folder, attn_implementation="eager").eval()
 tokenizer = AutoTokenizer.from_pretrained(folder)
 
 

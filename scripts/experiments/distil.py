@@ -5,7 +5,7 @@
         --soft_labels runs/labels --updates 5250 --output_dir runs/student
 
 Each text stays as it is written, loses its spaces, has all of its characters spaced, or is spaced at random
-(`SHARES`), and some have a slip of the fingers (`--slips`); the label stays. There is no dropout: the texts change
+(`--shares`), and some have a slip of the fingers (`--slips`); the label stays. There is no dropout: the texts change
 with each pass. As in one_core.py, each process trains on batches of its own, and after every 25 updates all take the
 mean of their weights (Stich 2019, "Local SGD"). There is no resuming, and nothing is measured: the stage that is
 published is trained and measured by the package's command.
@@ -37,7 +37,7 @@ from hf_vanilla_transformer.hub.record import save_record
 from hf_vanilla_transformer.inference.batches import pad
 
 
-SHARES = {as_written: 0.45, no_spaces: 0.25, all_spaced: 0.05, random_spaces: 0.25}
+SPACINGS = [as_written, no_spaces, all_spaced, random_spaces]
 # Texts that are tokenized at once, and sorted by length into batches; the most tokens of a batch, with pads.
 _CHUNK, _TOKENS = 12_800, 5_000
 
@@ -52,6 +52,10 @@ class DistilArguments:
     warmup: int = HfArg(default=300, help="Updates until the rate is reached.")
     rate: float = HfArg(default=8e-4, help="The learning rate.")
     rows: int = HfArg(default=192, help="The most texts of a batch.")
+    shares: list[float] = HfArg(
+        default_factory=lambda: [0.45, 0.25, 0.05, 0.25],
+        help="The shares of texts as written, without spaces, with all characters spaced, and spaced at random.",
+    )
     slips: float = HfArg(default=0.25, help="The share of texts with a slip of the fingers.")
     seed: int = HfArg(default=1, help="Of batches and changes.")
 
@@ -59,22 +63,23 @@ class DistilArguments:
 ARGUMENTS = [DistilArguments]
 
 
-def changed(text: str, slips: float, random: Random) -> str:
+def changed(text: str, shares: list[float], slips: float, random: Random) -> str:
     """Space a text anew, and let a finger slip."""
-    (change,) = random.choices([*SHARES], [*SHARES.values()])
+    (change,) = random.choices(SPACINGS, shares)
     text = change(text, random)
     return typing_slip(text, random) if random.random() < slips else text
 
 
 def batches(
-    texts: list[str], tokenizer: Any, rows: int, slips: float, seed: int
+    texts: list[str], tokenizer: Any, rows: int, shares: list[float], slips: float, seed: int
 ) -> Iterator[tuple[list[list[int]], np.ndarray]]:
     """Yield the ids and the numbers of the texts of a batch, pass after pass, without end."""
     random, order = Random(seed), np.random.RandomState(seed)
     while True:
         numbers = order.permutation(len(texts))
         for chunk in np.array_split(numbers, max(1, len(numbers) // _CHUNK)):
-            ids = tokenizer([changed(texts[number], slips, random) for number in chunk], truncation=True)["input_ids"]
+            spaced = [changed(texts[number], shares, slips, random) for number in chunk]
+            ids = tokenizer(spaced, truncation=True)["input_ids"]
             made: list[list[int]] = [[]]
             for place in sorted(range(len(ids)), key=lambda place: len(ids[place])):
                 if len(made[-1]) == rows or (len(made[-1]) + 1) * len(ids[place]) > _TOKENS:
@@ -102,7 +107,8 @@ def main(argv: list[str] | None = None) -> None:
     soft_labels = Dataset.from_parquet(str(file))
     texts, positive = soft_labels["text"][:], torch.tensor(soft_labels["label"][:])[:, 1]
     begin, losses = time.time(), 0.0
-    drawn = batches(texts, tokenizer, arguments.rows, arguments.slips, arguments.seed * 10 + rank)
+    seed = arguments.seed * 10 + rank
+    drawn = batches(texts, tokenizer, arguments.rows, arguments.shares, arguments.slips, seed)
     for update in range(1, 1 + arguments.updates):
         rows, numbers = next(drawn)
         ids, mask = map(torch.from_numpy, pad(rows, tokenizer.pad_token_id))

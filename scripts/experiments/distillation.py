@@ -19,9 +19,9 @@ from torch import nn
 from transformers import PreTrainedTokenizerBase
 from transformers.modeling_outputs import Seq2SeqSequenceClassifierOutput
 
+from hf_vanilla_transformer import DataError
 from hf_vanilla_transformer.data.labelled_text import tokenize
 from hf_vanilla_transformer.data.sources import describe_splits, file_checksum
-from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.record import METRICS_FILE, RECIPE_FILE
 
 

@@ -17,8 +17,8 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 from transformers import DataCollatorForSeq2Seq, PreTrainedTokenizerBase, Seq2SeqTrainer
 
+from hf_vanilla_transformer import DataError
 from hf_vanilla_transformer.data.lines import iterate_lines
-from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.inference.batches import pad
 
 

@@ -25,10 +25,10 @@ from datasets import Dataset, DatasetDict
 from distillation import SOFT_LABELS, SOFT_LABELS_FILE, labels_nearby
 from transformers.hf_argparser import HfArg
 
+from hf_vanilla_transformer import DataError
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data.lines import iterate_lines
 from hf_vanilla_transformer.data.sources import describe_splits, file_checksum
-from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.evaluation.metrics import classification_report
 from hf_vanilla_transformer.hub.record import METRICS_FILE, RECIPE_FILE, describe_environment, recipe_text, save_json
 from hf_vanilla_transformer.inference import Classifier

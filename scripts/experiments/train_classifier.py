@@ -13,8 +13,8 @@ from distillation import SoftLabels, soft_label_loss
 from transformers import TrainingArguments
 from transformers.hf_argparser import HfArg
 
+from hf_vanilla_transformer import DataError
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
-from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.settings.groups import ClassifierArguments, DataArguments
 from hf_vanilla_transformer.training.classifier import train
 

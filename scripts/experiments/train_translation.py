@@ -17,8 +17,8 @@ from minimum_risk import add_candidates, describe_candidates, with_minimum_risk
 from transformers import PreTrainedTokenizerBase, Seq2SeqTrainingArguments
 from transformers.hf_argparser import HfArg
 
+from hf_vanilla_transformer import DataError
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
-from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.settings.groups import PairArguments, TranslatorArguments
 from hf_vanilla_transformer.training.trainer import TokenBudgetTrainer
 from hf_vanilla_transformer.training.translator import train

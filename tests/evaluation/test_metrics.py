@@ -103,7 +103,8 @@ def test_words_are_measured_as_the_tutorials_do():
     tokenizer = train_tokenizer(known * 2, vocab_size=60, model="word", lowercase=True)
     beyond = len(tokenizer)  # a model may have ids for which the tokenizer has no token
     ids = [[*tokenizer(text)["input_ids"], beyond] for text in references]
-    report = word_report(ids, references, tokenizer.backend_tokenizer)
+    outside = {tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id}
+    report = word_report(ids, references, tokenizer.backend_tokenizer, outside)
     written = ["the ? 's t - shirt is red .", "a red shirt , here"]
     expected = ["the man 's t - shirt is red .", written[1]]
     score = BLEU(tokenize="none", force=True).corpus_score(written, [expected]).score

@@ -4,8 +4,9 @@ import pytest
 import torch
 from shared import QUIET, TINY, read_json
 
-from hf_vanilla_transformer.inference import load_engine, precision
-from hf_vanilla_transformer.inference.precision import bfloat16_speedup, choose_precision
+from hf_vanilla_transformer.inference import load_engine
+from hf_vanilla_transformer.settings import precision
+from hf_vanilla_transformer.settings.precision import bfloat16_speedup, choose_precision
 
 
 @pytest.fixture(params=[4.0, 0.08], ids=["in hardware", "emulated"])

@@ -16,7 +16,8 @@ PAD, BOS, EOS, MASK = 0, 2, 3, 6
 
 
 def infilling(text_tokenizer, epoch=0, **settings) -> SpanInfilling:
-    collator = SpanInfilling(text_tokenizer, tiny_config(), **settings)
+    model = VanillaTransformerForConditionalGeneration(tiny_config())
+    collator = SpanInfilling(text_tokenizer, model, **settings)
     collator.set_epoch(epoch)
     return collator
 
@@ -162,7 +163,8 @@ def train(folder, text_tokenizer, resume=None, max_tokens=None, **overrides):
     data = rows(60, 1, 15)
     for row in data:
         row |= {"input_ids": [token % 22 + 7 for token in row["input_ids"]], "length": len(row["input_ids"]) + 1}
-    collator = SpanInfilling(text_tokenizer, tiny_config())
+    model = VanillaTransformerForConditionalGeneration(tiny_config())
+    collator = SpanInfilling(text_tokenizer, model)
     batches = []
 
     class NotingTrainer(TokenBudgetTrainer):
@@ -171,7 +173,7 @@ def train(folder, text_tokenizer, resume=None, max_tokens=None, **overrides):
             return super().training_step(model, inputs, *args, **kwargs)
 
     trainer = NotingTrainer(
-        model=VanillaTransformerForConditionalGeneration(tiny_config()),
+        model=model,
         args=Seq2SeqTrainingArguments(str(folder), **settings),
         data_collator=collator,
         train_dataset=Dataset.from_list(data),
