@@ -101,8 +101,8 @@ def parse_arguments(
 def exit_with_one_line(log: TextIO | None = None) -> Iterator[None]:
     """Report one of `USER_ERRORS` in one line on standard error, and exit with status 2.
 
-    Other exceptions keep their traceback; with `VANILLA_TRACEBACK=1` in the environment, all do. Ctrl-C and
-    SIGTERM are one line, with status 130 and 143. A closed pipe ends the program silently, with status 1.
+    Other exceptions keep their traceback. Ctrl-C and SIGTERM are one line, with status 130 and 143. A closed pipe ends
+    the program silently, with status 1.
 
     Args:
         log: Gets what is logged; by default standard output.
@@ -121,8 +121,6 @@ def exit_with_one_line(log: TextIO | None = None) -> Iterator[None]:
                 print_line("; ".join(["interrupted", *getattr(error, "__notes__", [])]))
         sys.exit(128 + (signal.SIGINT if isinstance(error, KeyboardInterrupt) else signal.SIGTERM))
     except USER_ERRORS as error:
-        if os.environ.get("VANILLA_TRACEBACK") == "1":
-            raise
         message = (isinstance(error, ImportError) and missing_extra(error)) or str(error)
         print_line(f"error: {' '.join(message.split()) or type(error).__name__}")
         sys.exit(2)

@@ -27,15 +27,7 @@ RECIPE_FILE = "recipe.yaml"
 RUN_FILE = "run.json"
 METRICS_FILE = "metrics.json"
 CURVES_FILE = "curves.png"
-PACKAGES = (
-    "hf-vanilla-transformer",
-    "torch",
-    "transformers",
-    "tokenizers",
-    "datasets",
-    "accelerate",
-    "safetensors",
-)
+PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "safetensors")
 
 
 def save_record(
@@ -122,7 +114,7 @@ def describe_environment(device: torch.device | None = None) -> dict[str, Any]:
     if device is None:
         device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else torch.device("cpu")
     versions = {"python": platform.python_version()}
-    for name in PACKAGES:
+    for name in ("hf-vanilla-transformer", *PACKAGES):
         with contextlib.suppress(metadata.PackageNotFoundError):  # an export needs no [train]
             versions[name] = metadata.version(name)
     described = {"git_commit": git_commit(), "versions": versions, "device": str(device)}

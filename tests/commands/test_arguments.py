@@ -155,8 +155,6 @@ def test_a_librarys_message_becomes_one_line(capsys):
 
 @pytest.mark.parametrize("error", [ValueError("operands could not be broadcast together"), KeyError("weight")])
 def test_a_fault_of_the_package_keeps_its_traceback(run, monkeypatch, error):
-    """As all errors do on demand."""
-
     def fault(*args, **kwargs):
         raise error
 
@@ -164,6 +162,3 @@ def test_a_fault_of_the_package_keeps_its_traceback(run, monkeypatch, error):
     with pytest.raises(type(error)) as raised:
         run("predict", "--model", ROOT / "model_cards" / "nsmc-small", stdin="하나\n")
     assert raised.value is error
-    monkeypatch.setenv("VANILLA_TRACEBACK", "1")
-    with pytest.raises(DataError, match="nowhere"):
-        run("predict", "--model", "./nowhere", stdin="하나\n")

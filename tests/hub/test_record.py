@@ -97,7 +97,7 @@ def test_an_evaluations_training_loss_is_the_mean_over_its_steps():
 def test_a_record_needs_no_extra(monkeypatch):
     """An export records its versions without `datasets` and `accelerate`, which come with [train]."""
     monkeypatch.setattr(record, "PACKAGES", ("torch", "no-such-package"))
-    assert record.describe_environment()["versions"].keys() == {"python", "torch"}
+    assert record.describe_environment()["versions"].keys() == {"python", "hf-vanilla-transformer", "torch"}
 
 
 def test_a_missing_extra_is_reported_before_training(monkeypatch):
