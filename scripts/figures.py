@@ -30,12 +30,13 @@ from hf_vanilla_transformer.data import encode
 from hf_vanilla_transformer.hub.curves import plot_training_curves
 from hf_vanilla_transformer.hub.record import METRICS_FILE, read_file
 from hf_vanilla_transformer.inference.folder import load_model, load_tokenizers
-from hf_vanilla_transformer.training.losses import smoothed_targets
 from hf_vanilla_transformer.training.trainer import noam_peak
 
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "docs" / "walkthrough"))
+sys.path.insert(0, str(Path(__file__).with_name("examples")))
 
+from label_smoothing import smoothed_targets
 from paper_plots import (
     new_figure,
     plot_attention,

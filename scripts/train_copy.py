@@ -22,7 +22,6 @@ from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_
 from hf_vanilla_transformer.hub.record import save_record
 from hf_vanilla_transformer.settings.groups import JsonMapping, ModelArguments
 from hf_vanilla_transformer.settings.precision import training_precision
-from hf_vanilla_transformer.training.losses import LabelSmoothingLoss
 from hf_vanilla_transformer.training.run import Run
 from hf_vanilla_transformer.training.trainer import TokenBudgetTrainer
 
@@ -102,7 +101,6 @@ def train(run: Run, arguments: CopyArguments, settings: dict[str, Any]) -> None:
         args=training_arguments,
         data_collator=default_data_collator,
         train_dataset=as_pairs(train),
-        compute_loss_func=LabelSmoothingLoss(smoothing=0.0, pad_token_id=PAD),
     )
     run.train(trainer)
     trainer.save_model(folder)

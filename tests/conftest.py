@@ -29,7 +29,7 @@ from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 # Scripts import their siblings by bare name.
-sys.path[:0] = [str(ROOT / "scripts" / name) for name in ("benchmarks", "experiments")]
+sys.path[:0] = [str(ROOT / "scripts" / name) for name in ("benchmarks", "examples", "experiments")]
 # Imports and traces make millions of objects that stay: the garbage collector looks at them less often.
 gc.set_threshold(100_000, 50, 1000)
 

@@ -1,20 +1,17 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Training: trainers, batches, losses and schedules beside transformers' own, and a run's checkpoints."""
+"""Training: trainers, batches and schedules beside transformers' own, and a run's checkpoints."""
 
 from ..errors import TrainingStopped
 from .batches import TokenBudgetBatchSampler
 from .denoising import SpanInfilling
-from .losses import LabelSmoothingLoss, smoothed_targets
 from .trainer import ResumableTrainer, TokenBudgetTrainer, noam_peak
 
 
 __all__ = [
     "ResumableTrainer",
-    "LabelSmoothingLoss",
     "SpanInfilling",
     "TokenBudgetBatchSampler",
     "TokenBudgetTrainer",
     "TrainingStopped",
     "noam_peak",
-    "smoothed_targets",
 ]

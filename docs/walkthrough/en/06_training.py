@@ -283,12 +283,13 @@ plot_lines(
 )
 
 
-# %% [markdown] source="467da0f4"
+# %% [markdown] source="80da1980"
 # Without smoothing, the loss keeps falling as the answer's probability goes to 1. With 0.1, it is smallest at 0.9,
 # and grows from there.
 #
 # > `LabelSmoothing` of *The Annotated Transformer* also divides among the V - 2 tokens that are neither padding nor
-# > the answer, and computes the KL divergence; `training.LabelSmoothingLoss` of this package is the same.
+# > the answer, and computes the KL divergence. The example
+# > [label_smoothing.py](../../../scripts/examples/label_smoothing.py) does the same for `Trainer`.
 # > `label_smoothing_factor` of transformers divides among all V and computes the cross-entropy. *pytorch-seq2seq*
 # > has no label smoothing, and says so.
 #
