@@ -48,7 +48,6 @@ from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerF
 from hf_vanilla_transformer.commands.push_to_hub import main as push_to_hub
 from hf_vanilla_transformer.data import load_labelled_text, tokenize
 from hf_vanilla_transformer.evaluation.metrics import compute_metrics
-from hf_vanilla_transformer.hub import RecordCallback
 
 
 transformers.utils.logging.set_verbosity_error()
@@ -208,7 +207,6 @@ trainer = Trainer(
     eval_dataset=tokens["validation"],
     processing_class=tokenizer,
     compute_metrics=compute_metrics,
-    callbacks=[RecordCallback("sample", data)],
 )
 with contextlib.redirect_stdout(None):
     trainer.train()
@@ -236,42 +234,64 @@ print(f"테스트 정확도 {trainer.predict(tokens['test']).metrics['test_accur
 # | 8장의 토큰 수로 만든 배치 | `TokenBudgetTrainer` (이 패키지) |
 # | 레이블 스무딩 | `label_smoothing_factor` 또는 `compute_loss_func=LabelSmoothingLoss(...)` |
 #
-# `callbacks`의 `RecordCallback`은 이 패키지의 것입니다. 학습이 끝나면 모델, 토크나이저, 기록과 함께 모델을 소개하는
-# 글인 **모델 카드**(`README.md`)를 폴더에 저장합니다.
+# 학습한 모델은 `save_model`로 저장합니다.
 
 # %%
+trainer.save_model(WORK / "own")
 print("\n".join(sorted(file.name for file in (WORK / "own").iterdir() if file.is_file())))
 
 # %% [markdown]
-# `run.json`에는 버전과 데이터의 체크섬이, `metrics.json`에는 정확도 같은 결과가 있습니다. 한국어 글로 학습한 모델의
-# 카드는 한국어 요약으로 시작합니다. Hub의 독자는 여러 나라 사람이므로 나머지는 영어입니다. 카드의 첫 부분을 봅시다.
+# `save_pretrained`가 만드는 파일 말고도 토크나이저의 파일과 `training_args.bin`이 있습니다. `training_args.bin`에는
+# `TrainingArguments`로 준 학습 설정이 들어 있습니다.
+#
+# 7장에서 본 명령 `train-classifier`도 안에서는 `Trainer`로 학습합니다. 파이썬에서는 함수 `train_classifier`가 같은 일을
+# 합니다. 둘 다 학습이 끝나면 학습의 기록과 **모델 카드**(model card)도 폴더에 남깁니다. 모델 카드는 모델을 소개하는
+# 글이고, 파일 이름은 `README.md`입니다. nsmc-small의 폴더에서 확인해 봅시다.
 
 # %%
-print((WORK / "own" / "README.md").read_text(encoding="utf-8").split("---")[2].split("## ")[0].strip())
+print("\n".join(sorted(file.name for file in (MODELS / "nsmc-small").iterdir() if file.is_file())))
+
+# %% [markdown]
+# | 파일 | 내용 |
+# |---|---|
+# | `recipe.yaml` | 학습 설정 |
+# | `run.json` | 라이브러리의 버전, 데이터의 체크섬 |
+# | `metrics.json` | 정확도 같은 결과 |
+# | `curves.png` | 학습하는 동안의 손실과 정확도 그래프 |
+# | `README.md` | 모델 카드 |
+#
+# 한국어 글로 학습한 모델의 카드에는 앞부분에 한국어 요약이 있습니다. Hub의 독자는 여러 나라 사람이므로 나머지는
+# 영어입니다. 카드의 첫 부분을 봅시다.
+
+# %%
+print((MODELS / "nsmc-small" / "README.md").read_text(encoding="utf-8").split("---")[2].split("## ")[0].strip())
 
 # %% [markdown]
 # ## Hub에 올리기
 #
-# **Hub**는 Hugging Face가 운영하는, 모델을 공유하는 웹사이트입니다. 이 폴더가 그대로 Hub의 저장소가 됩니다. 먼저
+# **Hub**는 Hugging Face가 운영하는, 모델을 공유하는 웹사이트입니다. 이런 폴더가 그대로 Hub의 저장소가 됩니다. 먼저
 # `--dry_run`으로 무엇이 올라가는지 확인합니다. 실제로 보내지는 않습니다. 터미널에서는 이렇게 입력합니다.
-# `runs/mine`은 [CSV로 학습하기](../../README.ko.md#csv로-학습하기)의 명령이 학습해 둔 폴더입니다.
 #
 # ```sh
-# vanilla-transformer push-to-hub runs/mine --repo_id USER/NAME --dry_run
+# vanilla-transformer push-to-hub model_cards/nsmc-small --repo_id USER/NAME --dry_run
 # ```
 
 # %%
-with contextlib.chdir(WORK), contextlib.redirect_stdout(io.StringIO()) as printed:
-    push_to_hub(["own", "--repo_id", "USER/NAME", "--dry_run"])
+with contextlib.redirect_stdout(io.StringIO()) as printed:
+    push_to_hub([str(MODELS / "nsmc-small"), "--repo_id", "USER/NAME", "--dry_run"])
 print(re.sub(r"(?m)^ *[\d,]+ +", "", printed.getvalue()))  # 크기는 빼고 봅니다
 
 # %% [markdown]
-# 올라갈 파일의 목록입니다. `a text of the data`는 그 파일에 학습 데이터의 글이 예로 들어 있음을 알려 줍니다. 내
-# 데이터라면 공개해도 되는 글인지 확인하세요. 체크포인트와 옵티마이저의 상태는 올라가지 않습니다. 실제로 올리려면
-# `hf auth login`으로 한 번 로그인한 뒤 `--dry_run`을 빼면 됩니다. 그러면 누구나
-# `from_pretrained("USER/NAME", trust_remote_code=True)`로 불러올 수 있습니다. 파이썬에서는
-# `hf_vanilla_transformer.hub.upload("runs/mine", "USER/NAME")`이 같은 일을 합니다. `model.push_to_hub("USER/NAME")`도
-# 있지만 가중치, 설정, 코드만 올리고 토크나이저와 카드는 올리지 않습니다.
+# 올라갈 파일의 목록입니다. `a text of the data`는 데이터에서 고른 글이 예로 함께 올라간다는 뜻입니다. 내 데이터라면
+# 공개해도 되는 글인지 확인하세요. 체크포인트와 옵티마이저의 상태는 올라가지 않습니다.
+#
+# 실제로 올리려면 `hf auth login`으로 한 번 로그인한 뒤, 내 폴더의 이름을 적고 `--dry_run`을 뺍니다. 그러면 누구나
+# `from_pretrained("USER/NAME", trust_remote_code=True)`로 불러올 수 있습니다.
+# [CSV로 학습하기](../../README.ko.md#csv로-학습하기)의 명령으로 학습했다면 폴더는 `runs/mine`입니다. 파이썬에서는
+# `hf_vanilla_transformer.hub.upload("runs/mine", "USER/NAME")`이 같은 일을 합니다.
+#
+# `Trainer`로 직접 학습한 모델은 `trainer.push_to_hub()`로 올립니다. 모델과 토크나이저를 카드의 초안과 함께 올려 줍니다.
+# `model.push_to_hub("USER/NAME")`은 가중치, 설정, 코드만 올리고 토크나이저와 카드는 올리지 않습니다.
 #
 # 어떤 데이터로 학습했는지, 그 데이터의 이용 조건이 무엇인지도 함께 생각하세요. Multi30k는 비영리 목적으로만 사용할
 # 수 있습니다.
@@ -353,7 +373,7 @@ print(*sorted(file.name for file in (RUNS / "my-model").iterdir()), sep="\n")
 #
 # - 설정 하나가 모델의 크기와 변형을 모두 정합니다. 값이 서로 맞지 않으면 모델을 만들기 전에 오류가 납니다.
 # - 저장한 폴더에는 설정, 가중치, 코드가 있어서 이 패키지가 없는 사람도 불러올 수 있습니다.
-# - `Trainer`는 학습의 반복문을 설정으로 바꾸고, `RecordCallback`은 그 기록과 모델 카드를 남깁니다.
+# - `Trainer`는 학습의 반복문을 설정으로 바꿉니다. 이 패키지의 명령은 학습의 기록과 모델 카드도 남깁니다.
 # - Hub에 올리기 전에는 `--dry_run`으로 무엇이 올라가는지 확인하고, 데이터의 이용 조건을 읽습니다.
 #
 # **더 생각해 보기.** 내 모델을 받은 사람이 결과를 똑같이 다시 얻으려면 폴더에 무엇이 더 있어야 할까요?

@@ -48,7 +48,6 @@ from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerF
 from hf_vanilla_transformer.commands.push_to_hub import main as push_to_hub
 from hf_vanilla_transformer.data import load_labelled_text, tokenize
 from hf_vanilla_transformer.evaluation.metrics import compute_metrics
-from hf_vanilla_transformer.hub import RecordCallback
 
 
 transformers.utils.logging.set_verbosity_error()
@@ -214,7 +213,6 @@ trainer = Trainer(
     eval_dataset=tokens["validation"],
     processing_class=tokenizer,
     compute_metrics=compute_metrics,
-    callbacks=[RecordCallback("sample", data)],
 )
 with contextlib.redirect_stdout(None):
     trainer.train()
@@ -226,7 +224,7 @@ log[["epoch", "eval_loss", "eval_accuracy"]].round(3)
 # %%
 print(f"test accuracy {trainer.predict(tokens['test']).metrics['test_accuracy']:.3f}")
 
-# %% [markdown] source="b9bd4b36"
+# %% [markdown] source="01ac8bdf"
 # Compare it with the result of chapter 7. One review of 120 is 0.008, so a small difference does not mean that a
 # model is better.
 #
@@ -243,43 +241,65 @@ print(f"test accuracy {trainer.predict(tokens['test']).metrics['test_accuracy']:
 # | the batches by tokens of chapter 8 | `TokenBudgetTrainer` (of this package) |
 # | label smoothing | `label_smoothing_factor`, or `compute_loss_func=LabelSmoothingLoss(...)` |
 #
-# `RecordCallback`, in `callbacks`, belongs to this package. After training, it saves the model, its tokenizer and
-# the records into the folder, and a **model card** (`README.md`), which introduces the model.
+# `save_model` saves the trained model.
 
 # %%
+trainer.save_model(WORK / "own")
 print("\n".join(sorted(file.name for file in (WORK / "own").iterdir() if file.is_file())))
 
-# %% [markdown] source="5c7ecea0"
-# `run.json` has the versions of the libraries and the checksums of the data. `metrics.json` has results such as the
-# accuracy. The card of a model for Korean starts with a summary in Korean; the rest is in English. It says what the
-# model does, what data it was trained on, and how accurate it is.
+# %% [markdown] source="5fa4e67e"
+# Besides the files of `save_pretrained`, there are those of the tokenizer, and `training_args.bin`, which holds the
+# `TrainingArguments`.
+#
+# `train-classifier`, the command of chapter 7, trains with `Trainer`, too. In Python, the function
+# `train_classifier` does the same. After training, both also leave records of the run and a **model card** in the
+# folder. A model card introduces the model; its file is `README.md`. This is the folder of nsmc-small:
 
 # %%
-print((WORK / "own" / "README.md").read_text(encoding="utf-8").split("---")[2].split("## ")[0].strip())
+print("\n".join(sorted(file.name for file in (MODELS / "nsmc-small").iterdir() if file.is_file())))
 
-# %% [markdown] source="4058c92b"
+# %% [markdown] source="ae64ef99"
+# | file | content |
+# |---|---|
+# | `recipe.yaml` | the settings of the training |
+# | `run.json` | versions of the libraries, checksums of the data |
+# | `metrics.json` | results such as the accuracy |
+# | `curves.png` | a plot of loss and accuracy during training |
+# | `README.md` | the model card |
+#
+# The card of a model for Korean has a summary in Korean near its beginning; the rest is in English. The summary says
+# what the model does, what data it was trained on, and how accurate it is. This is how the card begins:
+
+# %%
+print((MODELS / "nsmc-small" / "README.md").read_text(encoding="utf-8").split("---")[2].split("## ")[0].strip())
+
+# %% [markdown] source="5dcefffa"
 # ## Upload to the Hub
 #
-# The **Hub** is the website of Hugging Face where models are shared. This folder, as it is, becomes a repository
-# there. First, `--dry_run` shows what would be uploaded; nothing is sent. In a terminal, type the following;
-# `runs/mine` is the folder that [Train on a CSV](../../../README.md#train-on-a-csv) made:
+# The **Hub** is the website of Hugging Face where models are shared. Such a folder, as it is, becomes a
+# repository there. First, `--dry_run` shows what would be uploaded; nothing is sent. In a terminal, type:
 #
 # ```sh
-# vanilla-transformer push-to-hub runs/mine --repo_id USER/NAME --dry_run
+# vanilla-transformer push-to-hub model_cards/nsmc-small --repo_id USER/NAME --dry_run
 # ```
 
 # %%
-with contextlib.chdir(WORK), contextlib.redirect_stdout(io.StringIO()) as printed:
-    push_to_hub(["own", "--repo_id", "USER/NAME", "--dry_run"])
+with contextlib.redirect_stdout(io.StringIO()) as printed:
+    push_to_hub([str(MODELS / "nsmc-small"), "--repo_id", "USER/NAME", "--dry_run"])
 print(re.sub(r"(?m)^ *[\d,]+ +", "", printed.getvalue()))  # without sizes
 
-# %% [markdown] source="af2c0b45"
-# This lists the files that would be uploaded. `a text of the data` warns that a file contains a text of the training
-# data as an example. If the data are yours, see whether that text may be public. Checkpoints and the state of the
-# optimizer are not uploaded. To really upload, log in once with `hf auth login`, and leave out `--dry_run`. Then
-# everybody can load it with `from_pretrained("USER/NAME", trust_remote_code=True)`. In Python,
-# `hf_vanilla_transformer.hub.upload("runs/mine", "USER/NAME")` does the same. `model.push_to_hub("USER/NAME")`
-# uploads weights, configuration and code, but neither tokenizer nor card.
+# %% [markdown] source="78e71b7c"
+# This lists the files that would be uploaded. `a text of the data` means that this text is uploaded as an example of
+# the data. If the data are yours, make sure that it may be public. Checkpoints and the state of the optimizer are not
+# uploaded.
+#
+# To really upload, log in once with `hf auth login`, name your own folder, and leave out `--dry_run`. Then everybody
+# can load the model with `from_pretrained("USER/NAME", trust_remote_code=True)`. If you have followed
+# [Train on a CSV](../../../README.md#train-on-a-csv), your folder is `runs/mine`. In Python,
+# `hf_vanilla_transformer.hub.upload("runs/mine", "USER/NAME")` does the same.
+#
+# After training with your own `Trainer`, call `trainer.push_to_hub()`. It uploads model and tokenizer with a draft of
+# a card. `model.push_to_hub("USER/NAME")` uploads weights, configuration and code, but neither tokenizer nor card.
 #
 # Check the licence of the training data, too. Multi30k may be used for non-commercial purposes only.
 #
@@ -344,7 +364,7 @@ package.save_pretrained(RUNS / "my-model")
 saved = tokenizer.save_pretrained(RUNS / "my-model")
 print(*sorted(file.name for file in (RUNS / "my-model").iterdir()), sep="\n")
 
-# %% [markdown] source="2e6e20c2"
+# %% [markdown] source="6de05986"
 # `page` makes a web page in which the browser computes a model. Open a terminal in the repository's folder, and run:
 #
 # ```sh
@@ -366,7 +386,7 @@ print(*sorted(file.name for file in (RUNS / "my-model").iterdir()), sep="\n")
 #
 # - One configuration sets sizes and variants, and values that do not fit raise an error before a model is made.
 # - A saved folder has configuration, weights and code, so it also loads without the package.
-# - `Trainer` turns the training loop into settings; `RecordCallback` leaves records and a model card.
+# - `Trainer` turns the training loop into settings; the commands of this package also leave records and a model card.
 # - Before an upload, see with `--dry_run` what goes up, and read the licence of the data.
 #
 # **To think about.** What else would have to be in the folder for others to get exactly your results?
