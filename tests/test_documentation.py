@@ -19,7 +19,6 @@ from torch.distributed.run import get_args_parser
 
 from hf_vanilla_transformer import to_source_state_dict
 from hf_vanilla_transformer.__main__ import COMMANDS
-from hf_vanilla_transformer.hub.upload import repository_files
 
 
 DOCS = sorted(page.relative_to(ROOT).as_posix() for page in (ROOT / "docs").rglob("*.md"))
@@ -244,8 +243,6 @@ def test_the_page_of_what_works_with_it(place, clone):
         pytest.importorskip(module, reason=f"{module} is not installed")
     done = run_program(program)  # in a process of its own: nothing else has registered the classes
     assert done.returncode == 0, done.stderr
-    if "RecordCallback" in program:
-        repository_files("runs/own")
 
 
 @pytest.mark.parametrize("page", [page for page in WITH_FILES if not page.endswith(".ko.md")])
