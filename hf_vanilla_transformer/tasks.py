@@ -35,7 +35,7 @@ class Task:
     noun: str  # what such a model is called
     model_class: str
     pipeline_tag: str  # on the Hub
-    command: str | None = None  # that trains such a model
+    command: str  # that trains such a model
     uses: tuple[str, ...] = ()  # the commands that take such a model, first the one that answers
 
 
@@ -77,9 +77,8 @@ TRANSLATION = Task(
     ("translate", "evaluate", "page"),
 )
 TASKS = {task.name: task for task in (CLASSIFICATION, TRANSLATION)}
-# Cards know two more: models that were pretrained, and those of a user's own Trainer.
+# Cards know one more: models that were pretrained.
 DENOISING = Task("denoising", "denoiser", _GENERATOR, "text2text-generation", "pretrain")
-GENERATION = Task("generation", "generator", _GENERATOR, "text2text-generation")
 
 # The other engines; a model's own folder is torch's.
 FORMATS = {

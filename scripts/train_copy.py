@@ -21,8 +21,7 @@ from hf_vanilla_transformer import DataError, VanillaTransformerConfig, VanillaT
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.hub.record import save_record
 from hf_vanilla_transformer.settings.groups import JsonMapping, ModelArguments
-from hf_vanilla_transformer.settings.precision import training_precision
-from hf_vanilla_transformer.training.run import Run
+from hf_vanilla_transformer.training.run import Run, training_precision
 from hf_vanilla_transformer.training.trainer import TokenBudgetTrainer
 
 

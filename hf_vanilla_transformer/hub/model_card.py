@@ -17,7 +17,7 @@ from ..data.sources import SPLITS
 from ..errors import DataError, named_errors
 from ..inference import Classifier, Translator
 from ..inference.engine import TARGET_TOKENIZER
-from ..tasks import CLASSIFICATION, DENOISING, EXAMPLES, GENERATION, METRICS, SINGLE, TASKS, TRANSLATION, Task
+from ..tasks import CLASSIFICATION, DENOISING, EXAMPLES, METRICS, SINGLE, TASKS, TRANSLATION, Task
 from .record import CARD_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, example_texts, read_file, save_json
 
 
@@ -100,7 +100,7 @@ class RunRecord:
         if task is None:
             raise DataError(f"no model card can be made of a {architecture}")
         if task is TRANSLATION and "source_column" not in self.recipe:
-            task = GENERATION if self.run.get("own_trainer") else DENOISING
+            task = DENOISING
         self.task = task
         self.data = data_source(self.run["data"])
         columns = ("source_column", "target_column") if self.task is TRANSLATION else ()
@@ -227,8 +227,8 @@ def examples_of(record: RunRecord) -> list[str]:
 def results_of(record: RunRecord) -> Iterator[EvalResult]:
     """Yield what a record says about each split, the headline first."""
     task, data = record.task, record.data
-    measured: list[Any] = [split for split in ("test", "validation") if split in record.metrics]
-    for split in measured or ["train"]:
+    measured = [split for split in ("test", "validation") if split in record.metrics]
+    for split in measured:
         report = record.metrics[split]
         result = partial(EvalResult, task.pipeline_tag, data.identifier, data.name, dataset_split=split)
         if task is TRANSLATION:
@@ -243,10 +243,7 @@ def results_of(record: RunRecord) -> Iterator[EvalResult]:
                     metric_args={"signature": report[f"beams_{beams}"][f"{name}_signature"]},
                 )
             continue
-        if record.run.get("own_trainer"):
-            numbers = [name for name, value in report.items() if isinstance(value, (int, float))]
-            titles = {name: name.replace("_", " ").capitalize() for name in sorted(numbers, key="loss".__eq__)}
-        elif task is DENOISING:
+        if task is DENOISING:
             titles = {"perplexity": "Perplexity"}
         else:
             titles = METRICS[record.config.get("problem_type") or SINGLE]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 import yaml
-from transformers import GenerationConfig, PreTrainedModel, TrainerState, TrainingArguments
+from transformers import GenerationConfig, PreTrainedModel
 from transformers.utils import cached_file
 
 from ..data.sources import describe_splits, name_of
@@ -48,7 +48,6 @@ def save_record(
             `seed` and `precision`;
             `data`, the result of `data_record`, and further entries about data, by name;
             `resumed_from`, the checkpoint that the run resumed from; the seconds of training are those since;
-            `own_trainer`, true if the user's own Trainer trained the model; `settings` are its arguments;
             `script`, that of a checkout which takes `settings`, if the package's command does not;
             `license`, of the weights, by its name on the Hub.
         base_model: The folder or Hub name of the model that was trained further.
@@ -88,16 +87,16 @@ def save_json(file: str | Path, content: Any) -> None:
 
 
 def data_record(source: Any, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Describe data: their source, and each split's rows and checksum.
+    """Describe a run's data: their source, and each split's rows and checksum.
 
     The validation split gets `examples` for card and page: up to three short texts, each with a label of its own.
     """
     described: dict[str, Any] = {"source": name_of(source), **describe_splits(data)}
-    head = data["validation"][:1000] if "validation" in data else {}
-    texts = head.get("text") or head.get("source") or []
+    head = data["validation"][:1000]
+    texts = head["text" if "text" in head else "source"]
     examples: dict[str, str] = {}
-    for text, label in zip(texts, head.get("label") or [0] * len(texts), strict=True):
-        if isinstance(text, str) and len(text) <= 80:
+    for text, label in zip(texts, head.get("label", [0] * len(texts)), strict=True):
+        if len(text) <= 80:
             examples.setdefault(str(label), text)
     if examples:
         described["validation"]["examples"] = list(examples.values())[:3]
@@ -158,16 +157,3 @@ def epochs(log_history: list[dict[str, float]]) -> list[dict[str, float]]:
             losses, steps = [], []
     logged = [entry for entry in log_history if "loss" in entry]
     return rows or [{"epoch": one["epoch"], "step": one["step"], "train_loss": one["loss"]} for one in logged]
-
-
-def metrics_of_training(arguments: TrainingArguments, state: TrainerState) -> dict[str, Any]:
-    """Return what a Trainer that has trained says about it.
-
-    Returns:
-        `best_step`, the step of its weights: the best if it loaded that, else the last; `training_seconds`; `epochs`.
-    """
-    step = state.global_step
-    if arguments.load_best_model_at_end and state.best_model_checkpoint:
-        step = int(Path(state.best_model_checkpoint).name.rsplit("-", 1)[1])
-    seconds = round(state.log_history[-1]["train_runtime"], 1)
-    return {"best_step": step, "training_seconds": seconds, "epochs": epochs(state.log_history)}

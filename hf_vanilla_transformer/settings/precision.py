@@ -5,15 +5,10 @@ bfloat16 doubles the speed of CPUs that have it in hardware, and divides that of
 """
 
 import functools
-from typing import TYPE_CHECKING
 
 import torch
 from torch.utils.benchmark import Timer
 from transformers.utils import is_torch_bf16_gpu_available
-
-
-if TYPE_CHECKING:
-    from transformers import TrainingArguments
 
 
 @functools.cache
@@ -34,8 +29,3 @@ def choose_precision(precision: str, use_cpu: bool = False) -> str:
     if torch.accelerator.is_available() and not use_cpu:
         return "bfloat16" if is_torch_bf16_gpu_available() else "float32"
     return "bfloat16" if bfloat16_speedup() > 1 else "float32"
-
-
-def training_precision(arguments: "TrainingArguments") -> str:
-    """Return the precision of a training run's matrix products."""
-    return "bfloat16" if arguments.bf16 else "float16" if arguments.fp16 else "float32"

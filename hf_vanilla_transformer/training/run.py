@@ -28,12 +28,11 @@ from transformers.trainer import DEFAULT_PROGRESS_CALLBACK
 from ..data.rows import TextsOfColumns, column_array
 from ..errors import DataError, TrainingStopped, user_errors
 from ..hub.model_card import record_answers, save_model_card
-from ..hub.record import CARD_FILE, metrics_of_training, save_record
+from ..hub.record import CARD_FILE, epochs, save_record
 from ..hub.upload import upload
 from ..inference.folder import Model, load_config, load_to_train, load_tokenizer_to_train, size_needed
 from ..registration import VanillaTransformerConfig
 from ..settings.groups import ModelArguments
-from ..settings.precision import training_precision
 from ..tokenizer import train_tokenizer
 from .checkpoints import LOCK_FILE, last_whole_checkpoint, prepare_output_dir
 from .report import TableCallback
@@ -71,6 +70,25 @@ def broadcast_from_main(make: Callable[[], Any]) -> Any:
 def sorted_by_length(rows: Dataset) -> Dataset:
     """Sort rows by their `length`. `Dataset.sort` (5.2) raises a FutureWarning of pyarrow."""
     return rows.select(np.argsort(column_array(rows, "length"), kind="stable"))
+
+
+def training_precision(training: TrainingArguments) -> str:
+    """Return the precision of a training run's matrix products."""
+    return "bfloat16" if training.bf16 else "float16" if training.fp16 else "float32"
+
+
+def metrics_of_training(trainer: ResumableTrainer) -> dict[str, Any]:
+    """Return what a trainer that has trained says about it.
+
+    Returns:
+        `best_step`, the step of its weights: the best if it loaded that, else the last; `training_seconds`; `epochs`.
+    """
+    state = trainer.state
+    step = state.global_step
+    if trainer.args.load_best_model_at_end and state.best_model_checkpoint:
+        step = int(Path(state.best_model_checkpoint).name.rsplit("-", 1)[1])
+    seconds = round(state.log_history[-1]["train_runtime"], 1)
+    return {"best_step": step, "training_seconds": seconds, "epochs": epochs(state.log_history)}
 
 
 def make_config(
@@ -245,7 +263,7 @@ class Run:
         print_once(f"The result goes to {self.folder}", f"Computing in {training_precision(self.training)}")
         with stop_at_sigterm(trainer):
             trainer.train(resume_from_checkpoint=self.checkpoint)
-        self.metrics = broadcast_from_main(lambda: metrics_of_training(trainer.args, trainer.state))
+        self.metrics = broadcast_from_main(lambda: metrics_of_training(trainer))
 
     def save(self, trainer: ResumableTrainer) -> None:
         """Save the model, with weights rounded to `weights_dtype`; the model stays in float32."""
