@@ -232,7 +232,7 @@ print(f"테스트 정확도 {trainer.predict(tokens['test']).metrics['test_accur
 # | `model.eval()`, `torch.no_grad()`, 정확도 세기 | `evaluate()`, `compute_metrics` |
 # | 6장의 Noam 스케줄 | `lr_scheduler_type="inverse_sqrt"` |
 # | 8장의 토큰 수로 만든 배치 | `TokenBudgetTrainer` (이 패키지) |
-# | 레이블 스무딩 | `label_smoothing_factor` 또는 `compute_loss_func=LabelSmoothingLoss(...)` |
+# | 레이블 스무딩 | `label_smoothing_factor` 또는 `compute_loss_func=...` |
 #
 # 학습한 모델은 `save_model`로 저장합니다.
 

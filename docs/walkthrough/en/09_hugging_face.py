@@ -224,7 +224,7 @@ log[["epoch", "eval_loss", "eval_accuracy"]].round(3)
 # %%
 print(f"test accuracy {trainer.predict(tokens['test']).metrics['test_accuracy']:.3f}")
 
-# %% [markdown] source="01ac8bdf"
+# %% [markdown] source="a895d88b"
 # Compare it with the result of chapter 7. One review of 120 is 0.008, so a small difference does not mean that a
 # model is better.
 #
@@ -239,7 +239,7 @@ print(f"test accuracy {trainer.predict(tokens['test']).metrics['test_accuracy']:
 # | `model.eval()`, `torch.no_grad()`, counting the accuracy | `evaluate()`, `compute_metrics` |
 # | the Noam schedule of chapter 6 | `lr_scheduler_type="inverse_sqrt"` |
 # | the batches by tokens of chapter 8 | `TokenBudgetTrainer` (of this package) |
-# | label smoothing | `label_smoothing_factor`, or `compute_loss_func=LabelSmoothingLoss(...)` |
+# | label smoothing | `label_smoothing_factor`, or `compute_loss_func=...` |
 #
 # `save_model` saves the trained model.
 
