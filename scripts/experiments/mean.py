@@ -1,9 +1,9 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Take the mean of the weights of two models, of which the second was trained further from the first.
+"""Take the mean of the weights of models of which one was trained further from another; a model may count twice.
 
     python scripts/experiments/mean.py --models runs/before runs/after --output_dir runs/mean
 
-A weight soup (Wortsman et al. 2022). The tokenizer and the record are the second model's.
+A weight soup (Wortsman et al. 2022). The tokenizer and the record are the last model's.
 """
 
 import shutil
@@ -20,7 +20,7 @@ from hf_vanilla_transformer.training.checkpoints import average_checkpoints
 
 @dataclass
 class MeanArguments:
-    models: list[str] = HfArg(help="The two folders.")
+    models: list[str] = HfArg(help="The folders.")
     output_dir: str = HfArg(help="The folder for the mean.")
 
 

@@ -327,9 +327,9 @@ plot_attention(cross, ["[BOS]"], pieces, title="cross-attention of the start tok
 # %%
 pd.DataFrame(cross[:, 0].numpy(), index=[f"head {head}" for head in range(3)], columns=pieces).round(3)
 
-# %% [markdown] source="06c2221a"
-# All three heads look more at ▁엉망 (a mess) and ▁실망 (disappointment) than at ▁훌륭 (excellent). But attention
-# says where the model looked, not why it answered as it did. To find out why, leave out one word at a time.
+# %% [markdown] source="5f1620a8"
+# All three heads look more at ▁실망 (disappointment) than at ▁훌륭 (excellent). But attention says where the model
+# looked, not why it answered as it did. To find out why, leave out one word at a time.
 
 # %%
 words = review.split()
@@ -339,10 +339,10 @@ positive = classify.probabilities([review, *shorter])[:, 1]
 pd.DataFrame({"left out": ["(nothing)", *words], "positive": positive}).round(4)
 
 
-# %% [markdown] source="5b1d88c6"
-# Whichever word is left out, the answer stays negative. Without 음악은 (the music), the probability of "positive" rises
-# as much as without 실망했다 (I was disappointed). Yet each head gave the two tokens of 음악은 less than half the weight of
-# 실망했다. What gets the most attention need not be what decides, and what gets little may count.
+# %% [markdown] source="09ec6a4d"
+# Whichever word is left out, the answer stays negative. The probability of "positive" rises most without 실망했다 (I was
+# disappointed), and second most without 음악은 (the music). Yet all three heads looked more at 엉망이라 (is a mess) than at
+# 음악은. What gets the most attention need not be what decides, and what gets little may count.
 #
 # ## What it gets wrong
 #
@@ -370,8 +370,8 @@ pd.DataFrame(
     columns=["answer", "confidence", "review", "in English"],
 )
 
-# %% [markdown] source="1c64a6ac"
-# Irony ("Wow, a war film that can make you this sleepy") and praise in negative words ("Why am I crying?") are hard.
+# %% [markdown] source="2baea40d"
+# Irony ("Will somebody find me the touching part?") and praise in negative words ("Why am I crying?") are hard.
 # The authors of this package have read 50 reviews of NSMC's validation data on which an earlier nsmc-small was
 # confident and wrong, and sorted them: the table is in the [results](../../results.md#what-it-gets-wrong). 12
 # reviews mix praise and criticism, and 9 have a label that does not fit the text.
