@@ -219,7 +219,6 @@ check(smoothed_targets)
 # %%
 answers = torch.tensor([2, 1, 0, 3, 3])
 targets = smoothed_targets(answers, vocab_size=5, smoothing=0.4)
-assert targets.equal(training.smoothed_targets(answers, 5, 0.4, pad_token_id=PAD))  # 이 패키지의 함수
 pd.DataFrame(targets, index=[f"정답 {answer}" for answer in answers.tolist()]).round(3)
 
 # %% [markdown]
@@ -277,8 +276,8 @@ plot_lines(curves, confidences, title="정답의 확률과 손실", xlabel="정�
 # 작고, 그 뒤로는 다시 커집니다.
 #
 # > *The Annotated Transformer의* `LabelSmoothing`은 이처럼 어휘 V개에서 패딩과 정답을 뺀 V - 2개에 나누어 주고 KL
-# > 발산을 계산합니다. `Trainer`로 학습할 때는 예제
-# > [label_smoothing.py](../../scripts/examples/label_smoothing.py)를 쓰면 됩니다. transformers의
+# > 발산을 계산합니다. 같은 손실을 `Trainer`에서 사용하는 예제는
+# > [label_smoothing.py](../../scripts/examples/label_smoothing.py)입니다. transformers의
 # > `label_smoothing_factor`는 V개 모두에 나누어 주고 교차 엔트로피를 계산합니다. *pytorch-seq2seq에는* 레이블
 # > 스무딩이 없고, 본문에도 그렇게 적혀 있습니다.
 #

@@ -2,7 +2,7 @@
 # # 9. Hugging Face로
 #
 # 8장까지 모델을 만들고, 학습하고, 사용해 보았습니다. 혼자 사용할 모델이라면 여기서 끝내도 됩니다.
-# 이 장에서는 다른 사람도 사용할 수 있게 합니다. 저장하고, 불러오고, 다시 학습하고, 올리는 일은 Hugging Face의
+# 이 장에서는 모델을 다른 사람도 사용할 수 있게 합니다. 저장하고, 불러오고, 다시 학습하고, 올리는 일은 Hugging Face의
 # transformers가 정해 둔 방식을 따릅니다. 그러면 이 모델을 처음 보는 사람도 늘 하던 대로 사용할 수 있습니다.
 
 # %% cellView="form" jupyter={"source_hidden": true}
@@ -32,7 +32,7 @@ import pandas as pd
 import torch
 import transformers
 from check import check_answer, mine
-from my_transformer import my_name  # 5장의 이름표
+from my_transformer import my_name  # 5장의 이름 대응
 from torch import nn
 from transformers import (
     AutoConfig,
@@ -221,7 +221,7 @@ print(f"테스트 정확도 {trainer.predict(tokens['test']).metrics['test_accur
 # %% [markdown]
 # 7장의 결과와 비교해 보세요. 120개 가운데 하나가 0.008이므로, 차이가 작으면 나아졌다고 말하기 이릅니다.
 #
-# 반복문에 있던 일은 모두 설정이 되었습니다.
+# 반복문에서 하던 일은 대부분 설정이나 메서드가 되었습니다.
 #
 # | 반복문 | `Trainer` |
 # |---|---|
@@ -291,6 +291,7 @@ print(re.sub(r"(?m)^ *[\d,]+ +", "", printed.getvalue()))  # 크기는 빼고 �
 # `hf_vanilla_transformer.hub.upload("runs/mine", "USER/NAME")`이 같은 일을 합니다.
 #
 # `Trainer`로 직접 학습한 모델은 `trainer.push_to_hub()`로 올립니다. 모델과 토크나이저를 카드의 초안과 함께 올려 줍니다.
+# 카드는 그때 새로 쓰이므로, 고치려면 올린 뒤에 고치세요.
 # `model.push_to_hub("USER/NAME")`은 가중치, 설정, 코드만 올리고 토크나이저와 카드는 올리지 않습니다.
 #
 # 어떤 데이터로 학습했는지, 그 데이터의 이용 조건이 무엇인지도 함께 생각하세요. Multi30k는 비영리 목적으로만 사용할
@@ -299,7 +300,7 @@ print(re.sub(r"(?m)^ *[\d,]+ +", "", printed.getvalue()))  # 크기는 빼고 �
 # ## 다른 곳에서 사용하기
 #
 # torch와 transformers가 없는 곳에서 모델을 사용하고 싶을 때도 있습니다. `export`는 모델을 다른 형식으로 바꾸고,
-# torch와 같은 답을 내는지 확인한 뒤에 끝납니다.
+# 그 답이 torch의 답과 같을 때만 저장합니다.
 #
 # | 형식 | 언제 사용하나 |
 # |---|---|
@@ -316,7 +317,7 @@ print(re.sub(r"(?m)^ *[\d,]+ +", "", printed.getvalue()))  # 크기는 빼고 �
 #
 # ## 내가 만든 모델을 브라우저로
 #
-# 이제 2장부터 한 줄씩 만든 **내 모델**을 같은 길로 보내 봅시다. 7장에서 미세조정한 내 분류 모델을 꺼냅니다. 7장을
+# 이제 2장부터 한 줄씩 만든 **내 모델**을 브라우저에서 열어 봅시다. 7장에서 미세조정한 내 분류 모델을 꺼냅니다. 7장을
 # 실행하지 않았다면 nsmc-small의 가중치를 내 클래스에 넣어 대신합니다.
 
 # %% tags=["varies"]
@@ -360,8 +361,8 @@ print(*sorted(file.name for file in (RUNS / "my-model").iterdir()), sep="\n")
 # python -m http.server --bind 127.0.0.1 --directory runs/my-page
 # ```
 #
-# 친구가 한국어를 한 글자씩 칠 때마다, 내가 한 줄씩 만들고 학습한 모델이 긍정인지 부정인지 답합니다. 페이지는
-# 임베딩부터 그 답까지의 계산도 단계마다 보여 줍니다. 페이지의 [model.js](../../hf_vanilla_transformer/page/model.js)는
+# 브라우저에서 `http://127.0.0.1:8000`을 여세요. 한국어를 한 글자씩 칠 때마다, 내가 한 줄씩 만들고 학습한 모델이 긍정인지
+# 부정인지 답합니다. 페이지는 임베딩부터 그 답까지의 계산도 단계마다 보여 줍니다. 페이지의 [model.js](../../hf_vanilla_transformer/page/model.js)는
 # 지금까지 만든 모델을 자바스크립트로 옮긴 350줄입니다. 폴더째 정적 웹 호스팅에 올리면 인터넷 어디서나 열 수 있습니다.
 #
 # ## 튜토리얼에서 온 체크포인트
@@ -385,7 +386,7 @@ print(*sorted(file.name for file in (RUNS / "my-model").iterdir()), sep="\n")
 # **1.** `model.safetensors`만 친구에게 보내면 친구가 모델을 사용할 수 있을까요?
 #
 # - (가) 있습니다
-# - (나) 설정과 코드, 토크나이저도 있어야 합니다
+# - (나) 없습니다. 설정과 코드, 토크나이저도 있어야 합니다
 # - (다) 친구에게 GPU가 있으면 됩니다
 #
 # <details><summary>보기마다 설명</summary>

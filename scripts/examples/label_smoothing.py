@@ -1,7 +1,7 @@
 """The Annotated Transformer's label smoothing (§5.4), a `compute_loss_func` for transformers' Trainer.
 
     loss = partial(label_smoothing_loss, smoothing=0.1, pad_token_id=tokenizer.pad_token_id)
-    collator = DataCollatorForSeq2Seq(tokenizer, model=model)  # makes `decoder_input_ids`
+    collator = DataCollatorForSeq2Seq(tokenizer, model=model)  # `model` makes `decoder_input_ids`
     Seq2SeqTrainer(model, arguments, data_collator=collator, compute_loss_func=loss, ...)
 
 transformers' own `label_smoothing_factor` spreads the probability over all tokens and takes the cross-entropy.

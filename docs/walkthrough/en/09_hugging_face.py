@@ -1,4 +1,4 @@
-# %% [markdown] source="80e9a875"
+# %% [markdown] source="18d17a35"
 # # 9. To Hugging Face
 #
 # By now you have built, trained and used models. If a model is for you alone, that is enough. In this chapter,
@@ -224,11 +224,11 @@ log[["epoch", "eval_loss", "eval_accuracy"]].round(3)
 # %%
 print(f"test accuracy {trainer.predict(tokens['test']).metrics['test_accuracy']:.3f}")
 
-# %% [markdown] source="a895d88b"
+# %% [markdown] source="35c3b8e9"
 # Compare it with the result of chapter 7. One review of 120 is 0.008, so a small difference does not mean that a
 # model is better.
 #
-# What was code in the loop is now a setting.
+# Most of the loop is now a setting or a method.
 #
 # | loop | `Trainer` |
 # |---|---|
@@ -288,7 +288,7 @@ with contextlib.redirect_stdout(io.StringIO()) as printed:
     push_to_hub([str(MODELS / "nsmc-small"), "--repo_id", "USER/NAME", "--dry_run"])
 print(re.sub(r"(?m)^ *[\d,]+ +", "", printed.getvalue()))  # without sizes
 
-# %% [markdown] source="78e71b7c"
+# %% [markdown] source="cd1b742c"
 # This lists the files that would be uploaded. `a text of the data` means that this text is uploaded as an example of
 # the data. If the data are yours, make sure that it may be public. Checkpoints and the state of the optimizer are not
 # uploaded.
@@ -299,14 +299,14 @@ print(re.sub(r"(?m)^ *[\d,]+ +", "", printed.getvalue()))  # without sizes
 # `hf_vanilla_transformer.hub.upload("runs/mine", "USER/NAME")` does the same.
 #
 # After training with your own `Trainer`, call `trainer.push_to_hub()`. It uploads model and tokenizer with a draft of
-# a card. `model.push_to_hub("USER/NAME")` uploads weights, configuration and code, but neither tokenizer nor card.
+# a card. It writes this card anew, so edit it after the upload. `model.push_to_hub("USER/NAME")` uploads weights, configuration and code, but neither tokenizer nor card.
 #
 # Check the licence of the training data, too. Multi30k may be used for non-commercial purposes only.
 #
 # ## Using it elsewhere
 #
 # Sometimes a model is to run where there is neither torch nor transformers. `export` turns it into another format,
-# and then compares its answers with torch's.
+# and saves it only if its answers agree with torch's.
 #
 # | format | when |
 # |---|---|
@@ -364,7 +364,7 @@ package.save_pretrained(RUNS / "my-model")
 saved = tokenizer.save_pretrained(RUNS / "my-model")
 print(*sorted(file.name for file in (RUNS / "my-model").iterdir()), sep="\n")
 
-# %% [markdown] source="6de05986"
+# %% [markdown] source="a512f1b7"
 # `page` makes a web page in which the browser computes a model. Open a terminal in the repository's folder, and run:
 #
 # ```sh
@@ -372,8 +372,8 @@ print(*sorted(file.name for file in (RUNS / "my-model").iterdir()), sep="\n")
 # python -m http.server --bind 127.0.0.1 --directory runs/my-page
 # ```
 #
-# With each Korean letter that a friend types, the model that you wrote and trained says whether the text is
-# positive, and the page shows each step from the embedding to the answer. Its
+# Open `http://127.0.0.1:8000` in your browser. With each Korean letter that you type, the model that you wrote and
+# trained says whether the text is positive, and the page shows each step from the embedding to the answer. Its
 # [model.js](../../../hf_vanilla_transformer/page/model.js) is the model of these chapters in 350 lines of JavaScript.
 # Put the folder on any host of static files, and it opens anywhere.
 #
@@ -404,7 +404,7 @@ print(*sorted(file.name for file in (RUNS / "my-model").iterdir()), sep="\n")
 # <details><summary>Each choice explained</summary>
 #
 # - (a) No. The weights say neither what the model looks like nor how text becomes ids.
-# - (b) Yes. That is why `save_pretrained` makes a folder, and the tokenizer is saved into it as well.
+# - (b) Right. That is why `save_pretrained` makes a folder, and the tokenizer is saved into it as well.
 # - (c) No. It has nothing to do with GPUs.
 #
 # </details>
