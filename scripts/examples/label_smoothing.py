@@ -27,6 +27,8 @@ def label_smoothing_loss(outputs, labels, num_items_in_batch=None, *, smoothing:
 
     `outputs.logits` are (B, T, V); `labels`, (B, T), are -100 where nothing is predicted.
     """
+    if (labels == pad_token_id).any():  # Trainer would count it
+        raise ValueError(f"a label is the padding token, {pad_token_id}: where nothing is predicted it must be -100")
     targets = labels.flatten()
     targets = targets.masked_fill(targets == -100, pad_token_id)
     log_probabilities = outputs.logits.flatten(0, 1).float().log_softmax(dim=-1)

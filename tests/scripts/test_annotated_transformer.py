@@ -67,3 +67,5 @@ def test_label_smoothing_takes_no_notice_of_pads():
     torch.testing.assert_close(unsmoothed, expected)
     nothing = torch.full_like(labels, -100)
     assert loss(Seq2SeqLMOutput(logits=logits), nothing) == 0
+    with pytest.raises(ValueError, match="a label is the padding token, 0"):
+        loss(Seq2SeqLMOutput(logits=logits), labels.clamp(min=0))
