@@ -6,7 +6,7 @@ import os
 import sys
 from importlib import metadata
 
-from .tasks import FORMATS, TASKS
+from .settings.tasks import FORMATS, TASKS
 
 
 COMMANDS = {

@@ -25,7 +25,7 @@ from shared import LINES, QUIET, ROOT, VARIANTS, error_line, tiny_config
 
 from hf_vanilla_transformer import VanillaTransformerConfig
 from hf_vanilla_transformer.__main__ import main
-from hf_vanilla_transformer.tokenizer import train_tokenizer
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 
 
 # Scripts import their siblings by bare name.

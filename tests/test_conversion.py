@@ -20,7 +20,7 @@ from hf_vanilla_transformer import (
     convert_checkpoint,
     to_source_state_dict,
 )
-from hf_vanilla_transformer.conversion import load_source_state_dict
+from hf_vanilla_transformer.exports.conversion import load_source_state_dict
 from hf_vanilla_transformer.modeling_vanilla_transformer import sinusoid_table
 
 

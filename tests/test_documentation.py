@@ -208,7 +208,7 @@ def bare(code: str) -> str:
 
 @pytest.mark.parametrize("excerpt", blocks("docs/custom_model.md", "python"))
 def test_the_anatomys_excerpts_are_the_code(excerpt):
-    names = ("configuration_vanilla_transformer", "modeling_vanilla_transformer", "registration")
+    names = ("configuration_vanilla_transformer", "modeling_vanilla_transformer", "inference/registration")
     files = [ROOT / "hf_vanilla_transformer" / f"{name}.py" for name in names]
     files.append(ROOT / "docs" / "custom_model" / "mean" / "modeling_mean.py")
     assert any(bare(excerpt) in bare(file.read_text(encoding="utf-8")) for file in files)

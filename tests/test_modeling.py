@@ -18,11 +18,11 @@ from hf_vanilla_transformer import (
     VanillaTransformerModel,
     to_source_state_dict,
 )
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 from hf_vanilla_transformer.modeling_vanilla_transformer import (
     VanillaTransformerAttention,
     VanillaTransformerUnbiasedStdNorm,
 )
-from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 SOURCES = [[7, 8, 9, 10, 11], [12, 13, 14]]

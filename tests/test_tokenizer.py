@@ -9,7 +9,7 @@ from shared import ROOT
 from transformers import AutoTokenizer
 
 from hf_vanilla_transformer.data.nsmc import SAMPLES
-from hf_vanilla_transformer.tokenizer import (
+from hf_vanilla_transformer.data.tokenizer import (
     SPECIAL_TOKENS,
     has_capitals,
     import_sentencepiece,

@@ -20,7 +20,7 @@ from hf_vanilla_transformer.settings.recipes import RECIPES, recipes_of
 PUBLIC_MODULES = {
     "hf_vanilla_transformer": "Models, training, answers",
     "hf_vanilla_transformer.data": "Data",
-    "hf_vanilla_transformer.tokenizer": "Tokenizers",
+    "hf_vanilla_transformer.data.tokenizer": "Tokenizers",
     "hf_vanilla_transformer.training": "Parts of training",
     "hf_vanilla_transformer.inference": "Inference",
     "hf_vanilla_transformer.exports": "Exports",

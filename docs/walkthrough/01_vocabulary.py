@@ -32,7 +32,7 @@ from check import check, check_answer
 from transformers import AutoTokenizer
 
 from hf_vanilla_transformer.data import load_labelled_text
-from hf_vanilla_transformer.tokenizer import SPECIAL_TOKENS, train_tokenizer
+from hf_vanilla_transformer.data.tokenizer import SPECIAL_TOKENS, train_tokenizer
 
 
 # %%

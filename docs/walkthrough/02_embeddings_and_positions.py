@@ -30,8 +30,8 @@ from transformers import AutoTokenizer
 from hf_vanilla_transformer import VanillaTransformerConfig
 from hf_vanilla_transformer import modeling_vanilla_transformer as modeling
 from hf_vanilla_transformer.data import load_labelled_text
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 from hf_vanilla_transformer.inference.folder import load_model
-from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 # %%

@@ -35,7 +35,7 @@ from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-from hf_vanilla_transformer.tokenizer import train_tokenizer
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 
 
 pd.set_option("display.max_colwidth", None)

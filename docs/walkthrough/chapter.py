@@ -10,7 +10,7 @@ import torch
 import transformers
 import words
 
-import hf_vanilla_transformer.registration  # noqa: F401 - its models load by transformers' Auto classes
+import hf_vanilla_transformer.inference.registration  # noqa: F401 - its models load by transformers' Auto classes
 
 
 def begin(language: str) -> tuple[Path, Path]:

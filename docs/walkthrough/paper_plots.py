@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from hf_vanilla_transformer.errors import DataError
+from hf_vanilla_transformer.data.errors import DataError
 from hf_vanilla_transformer.modeling_vanilla_transformer import sinusoid_table
 
 

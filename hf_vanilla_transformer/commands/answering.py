@@ -15,8 +15,8 @@ from typing import Any
 from tqdm import tqdm
 from transformers.hf_argparser import HfArg
 
+from ..data.errors import DataError
 from ..data.lines import JSON_SUFFIXES, decode_lines, ending_of, find_columns, iterate_lines, iterate_rows
-from ..errors import DataError
 from ..inference.batches import windows
 from ..inference.loaded import WINDOW, LoadedModel
 from ..settings.groups import EngineArguments

@@ -18,7 +18,8 @@ from safetensors import SafetensorError
 from tqdm import tqdm
 from transformers.utils import logging
 
-from ..errors import DataError, TrainingStopped, missing_extra
+from ..data.errors import DataError, TrainingStopped
+from ..data.imports import missing_extra
 from ..settings.groups import JsonMapping
 from ..settings.reading import SettingsParser, is_training, read_settings
 from ..settings.recipes import recipes_of

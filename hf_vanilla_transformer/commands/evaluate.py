@@ -17,7 +17,7 @@ cased and lower-cased, and chrF, with sacreBLEU's signatures.
 fewer ㅋ and ㅠ, without punctuation, decomposed (NFD), with a slip of the fingers, in the other case.
 """
 
-from ..errors import DataError
+from ..data.errors import DataError
 from ..settings.groups import EvaluationArguments, LabelledTextArguments, PairArguments
 from .arguments import read_command_line
 

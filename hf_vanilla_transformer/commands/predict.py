@@ -21,9 +21,9 @@ from functools import partial
 import numpy as np
 from transformers.hf_argparser import HfArg
 
-from ..errors import DataError
+from ..data.errors import DataError
+from ..data.problem_types import MULTI, REGRESSION
 from ..inference import Classifier
-from ..tasks import MULTI, REGRESSION
 from .answering import Answer, LinesArguments, answer_texts, as_text, open_texts
 from .arguments import parse_arguments
 

@@ -10,10 +10,10 @@ import numpy as np
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 from transformers import PreTrainedTokenizerBase
 
-from ..errors import DataError
-from ..tasks import MULTI, PROBLEM_TYPES, REGRESSION, SINGLE
+from .errors import DataError
 from .labels import LABEL_TYPES, label_names, labels_of, multi_hot, order_labels, problem_type_of, read_label
 from .nsmc import NSMC_LABELS, NSMC_TEXTS, find_nsmc_files
+from .problem_types import MULTI, PROBLEM_TYPES, REGRESSION, SINGLE
 from .rows import complete_splits, convert_rows, tokenize_rows
 from .sources import is_in_memory, name_of
 from .tables import check_type, read_tables

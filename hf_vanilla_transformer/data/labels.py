@@ -11,9 +11,9 @@ from typing import Any
 
 from datasets import ClassLabel, Dataset
 
-from ..errors import DataError
-from ..tasks import MULTI, REGRESSION, SINGLE
+from .errors import DataError
 from .lines import appearance
+from .problem_types import MULTI, REGRESSION, SINGLE
 
 
 logger = logging.getLogger(__name__)

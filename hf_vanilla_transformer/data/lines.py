@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
-from ..errors import DataError
+from .errors import DataError
 
 
 JSON_SUFFIXES = (".json", ".jsonl")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from datasets import DownloadConfig, DownloadManager
 
-from ..errors import DataError
+from .errors import DataError
 from .sources import file_checksum
 
 

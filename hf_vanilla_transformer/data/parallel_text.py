@@ -8,7 +8,7 @@ from typing import Any
 from datasets import Dataset, DatasetDict, Features, List, Value, concatenate_datasets
 from transformers import PreTrainedTokenizerBase
 
-from ..errors import DataError
+from .errors import DataError
 from .plain_text import read_texts
 from .rows import complete_splits, convert_rows, data_errors, tokenize_rows
 from .sources import NAMES, is_in_memory, name_of

@@ -9,7 +9,7 @@ import numpy as np
 from datasets import Dataset, DatasetDict, Features, List, Value
 from transformers import PreTrainedTokenizerBase
 
-from ..errors import DataError
+from .errors import DataError
 from .lines import iterate_lines
 from .rows import generate_rows, tokenize_rows
 from .sources import file_checksum

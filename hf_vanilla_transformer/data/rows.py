@@ -13,7 +13,7 @@ from datasets.exceptions import DatasetsError
 from datasets.fingerprint import Hasher
 from transformers import PreTrainedTokenizerBase
 
-from ..errors import DataError
+from .errors import DataError
 from .sources import SPLITS
 
 

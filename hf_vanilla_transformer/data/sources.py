@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DataError
+from .errors import DataError
 from .lines import find_columns
 
 

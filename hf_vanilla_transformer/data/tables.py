@@ -10,7 +10,7 @@ from typing import Any
 
 from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
 
-from ..errors import DataError
+from .errors import DataError
 from .lines import JSON_SUFFIXES, TABLE_SUFFIXES, NoLabels, ending_of, find_columns, iterate_rows
 from .nsmc import NSMC_QUOTINGS
 from .rows import data_errors, generate_rows

@@ -15,9 +15,10 @@ from scipy.special import logit
 from tokenizers.models import WordLevel
 from tqdm import tqdm
 
+from ..data.errors import DataError
 from ..data.labels import SEPARATOR, label_names, multi_hot
+from ..data.problem_types import METRICS, MULTI, REGRESSION, headline_of
 from ..data.sources import checksum, name_of
-from ..errors import DataError
 from ..hub.finished_folder import finished_folder
 from ..hub.record import METRICS_FILE, RECIPE_FILE, RUN_FILE, describe_environment, record_of, save_json
 from ..inference import Classifier, Translator
@@ -25,7 +26,7 @@ from ..inference.engine import Engine
 from ..inference.folder import task_of_folder
 from ..settings.groups import EvaluationArguments, LabelledTextArguments, PairArguments, check_robustness
 from ..settings.reading import read_settings
-from ..tasks import CLASSIFICATION, METRICS, MULTI, REGRESSION, TRANSLATION, Task, headline_of
+from ..settings.tasks import CLASSIFICATION, TRANSLATION, Task
 from .metrics import (
     TRANSLATION_METRICS,
     bootstrapped_bleu,

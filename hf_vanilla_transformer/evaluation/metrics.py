@@ -31,8 +31,8 @@ from torch import nn
 from transformers import EvalPrediction
 
 from ..data.changes import SPACINGS, as_written, change_texts
-from ..errors import DataError
-from ..tasks import ERRORS, METRICS, MULTI, REGRESSION, SINGLE
+from ..data.errors import DataError
+from ..data.problem_types import ERRORS, METRICS, MULTI, REGRESSION, SINGLE
 
 
 __all__ = [

@@ -8,7 +8,7 @@ import numpy as np
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerBase
 
-from ..errors import DataError
+from ..data.errors import DataError
 from ..inference.engine import Engine, log_probabilities
 from ..inference.torch_engine import TorchEngine
 

@@ -10,7 +10,7 @@ from ctranslate2 import specs
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
-from ..errors import DataError
+from ..data.errors import DataError
 from ..inference.engine import ModelFacts
 from ..inference.folder import Tokenizers
 from ..modeling_vanilla_transformer import (

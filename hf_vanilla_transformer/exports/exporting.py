@@ -12,7 +12,7 @@ from typing import Any
 from huggingface_hub import ModelCardData
 from transformers import PreTrainedTokenizerBase
 
-from ..errors import DataError
+from ..data.errors import DataError
 from ..hub.finished_folder import finished_folder
 from ..hub.model_card import card_template, load_model_card
 from ..hub.record import CARD_FILE, RECIPE_FILE, describe_environment, recipe_text, record_of, save_json
@@ -23,7 +23,7 @@ from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 from ..settings.groups import ExportArguments
 from ..settings.reading import read_settings
 from ..settings.recipes import without_folders
-from ..tasks import CLASSIFICATION, EXAMPLES, FORMATS, TASKS, Task
+from ..settings.tasks import CLASSIFICATION, EXAMPLES, FORMATS, TASKS, Task
 from .comparison import compare
 
 

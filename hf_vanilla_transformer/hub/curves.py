@@ -4,7 +4,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..tasks import PROBLEM_TYPES, headline_of
+from ..data.problem_types import PROBLEM_TYPES, headline_of
 
 
 if TYPE_CHECKING:

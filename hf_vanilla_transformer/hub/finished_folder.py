@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..errors import DataError
+from ..data.errors import DataError
 
 
 @contextlib.contextmanager

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 import jinja2
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
+from ..data.errors import DataError, named_errors
 from ..data.lines import TABLE_SUFFIXES, ending_of
+from ..data.problem_types import METRICS, SINGLE
 from ..data.sources import SPLITS
-from ..errors import DataError, named_errors
 from ..inference import Classifier, Translator
 from ..inference.engine import TARGET_TOKENIZER
-from ..tasks import CLASSIFICATION, DENOISING, EXAMPLES, METRICS, SINGLE, TASKS, TRANSLATION, Task
+from ..settings.tasks import CLASSIFICATION, DENOISING, EXAMPLES, TASKS, TRANSLATION, Task
 from .record import CARD_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, example_texts, read_file, save_json
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from huggingface_hub import HfApi
 
-from ..errors import DataError
+from ..data.errors import DataError
 from ..inference.engine import EXPORT_FILE, TARGET_TOKENIZER
 from ..inference.folder import load_model, load_tokenizers
-from ..tasks import FORMATS
+from ..settings.tasks import FORMATS
 from .model_card import load_model_card, make_model_card, rename_model_card, save_model_card
 from .record import CARD_FILE, CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, read_file
 

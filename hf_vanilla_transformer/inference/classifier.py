@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DataError, check_at_least
-from ..tasks import MULTI, REGRESSION, SINGLE
+from ..data.errors import DataError, check_at_least
+from ..data.problem_types import MULTI, REGRESSION, SINGLE
 from .loaded import LoadedModel, check_finite
 
 

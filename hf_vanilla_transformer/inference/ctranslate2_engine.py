@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import named_errors
+from ..data.errors import named_errors
 from .engine import Engine, Export, Rows
 
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DataError
-from ..tasks import CLASSIFICATION, FORMATS, PROBLEM_TYPES, SINGLE
+from ..data.errors import DataError
+from ..data.problem_types import PROBLEM_TYPES, SINGLE
+from ..settings.tasks import CLASSIFICATION, FORMATS
 
 
 # An export's record: `format`, `task`, `quantize`, the model's `config` and `generation`, `comparison`.

@@ -20,10 +20,10 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.models.auto.tokenization_auto import get_tokenizer_config, tokenizer_class_from_name
 from transformers.utils import logging
 
-from ..errors import DataError, named_errors
-from ..registration import MODELS, VanillaTransformerConfig, VanillaTransformerPreTrainedModel
-from ..tasks import TASKS, Task
+from ..data.errors import DataError, named_errors
+from ..settings.tasks import TASKS, Task
 from .engine import TARGET_TOKENIZER, read_export
+from .registration import MODELS, VanillaTransformerConfig, VanillaTransformerPreTrainedModel
 
 
 Model = TypeVar("Model", bound=PreTrainedModel)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DataError, check_at_least
-from ..tasks import TASKS
+from ..data.errors import DataError, check_at_least
+from ..settings.tasks import TASKS
 from .batches import windows
 from .engine import load_engine, read_export
 from .tokenization import ExportedTokenizer, TextTokenizer, TransformersTokenizer

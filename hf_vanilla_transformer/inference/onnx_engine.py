@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import named_errors
+from ..data.errors import named_errors
 from .batches import batches_by_length
 from .engine import Engine, Export, Rows
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tokenizers import Encoding, Tokenizer
 
-from ..errors import named_errors
+from ..data.errors import named_errors
 
 
 if TYPE_CHECKING:

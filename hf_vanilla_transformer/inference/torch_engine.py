@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..errors import user_errors
+from ..data.errors import user_errors
 from ..settings.precision import choose_precision
 from .batches import batches_by_length, pad
 from .engine import Engine, ModelFacts, Rows

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DataError, check_at_least
+from ..data.errors import DataError, check_at_least
 from .engine import TARGET_TOKENIZER
 from .loaded import LoadedModel, check_finite, load_text_tokenizer
 from .tokenization import TextTokenizer, TransformersTokenizer

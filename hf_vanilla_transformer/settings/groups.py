@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from transformers.hf_argparser import HfArg
 
-from ..errors import DataError, check_at_least
-from ..tasks import FORMATS, SINGLE
+from ..data.errors import DataError, check_at_least
+from ..data.problem_types import SINGLE
+from .tasks import FORMATS
 
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from transformers import HfArgumentParser
 
+from ..data.errors import DataError, check_at_least, user_errors
 from ..data.sources import is_in_memory, name_of
-from ..errors import DataError, check_at_least, user_errors
 from .groups import DROPOUT_FIELDS, JsonMapping
 from .recipes import find_recipe, read_file
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from ..errors import DataError, named_errors
+from ..data.errors import DataError, named_errors
 
 
 RECIPES = Path(__file__).parents[1] / "recipes"

@@ -9,8 +9,8 @@ import torch
 from transformers import DataCollatorWithPadding, PreTrainedTokenizerBase, TrainerCallback
 
 from ..data.changes import SPACINGS, typing_slip
+from ..data.errors import DataError
 from ..data.labelled_text import encode
-from ..errors import DataError
 
 
 class EpochCollator(TrainerCallback):

@@ -14,8 +14,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from transformers import EvalPrediction
 
 from ..data.changes import as_written, no_spaces
+from ..data.problem_types import ERRORS, MULTI, REGRESSION, SINGLE, headline_of
 from ..evaluation.metrics import compute_metrics
-from ..tasks import ERRORS, MULTI, REGRESSION, SINGLE, headline_of
 
 
 MAX_ROWS = 500_000  # of the training split

@@ -7,7 +7,7 @@ import numpy as np
 from accelerate.data_loader import SeedableRandomSampler
 from torch.utils.data import BatchSampler
 
-from ..errors import DataError
+from ..data.errors import DataError
 
 
 class TokenBudgetBatchSampler(BatchSampler):

@@ -10,7 +10,7 @@ from datasets import Dataset
 from torch import nn
 from transformers import Trainer
 
-from ..tasks import MULTI
+from ..data.problem_types import MULTI
 
 
 # Fewer rows say nothing about probabilities.

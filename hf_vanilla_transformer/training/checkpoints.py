@@ -9,11 +9,11 @@ from torch.optim.swa_utils import AveragedModel
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
-from ..errors import DataError
+from ..data.errors import DataError
 from ..hub.model_card import CARD_FILE
 from ..hub.record import world_size
 from ..inference.folder import load_model
-from ..registration import VanillaTransformerPreTrainedModel
+from ..inference.registration import VanillaTransformerPreTrainedModel
 
 
 # The value of `resume_from_checkpoint` for the last whole checkpoint, or a new run if there is none.

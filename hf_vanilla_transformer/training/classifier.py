@@ -11,9 +11,11 @@ import torch
 from datasets import Dataset, DatasetDict
 from transformers import PreTrainedTokenizerBase, TrainingArguments
 
+from ..data.errors import DataError
 from ..data.labelled_text import tokenize
 from ..data.labels import label_names
-from ..errors import DataError
+from ..data.problem_types import ERRORS, METRICS, REGRESSION, SINGLE, headline_of
+from ..data.tokenizer import join_spaced_characters
 from ..evaluation.metrics import (
     calibration_scores,
     classification_report,
@@ -25,12 +27,11 @@ from ..evaluation.metrics import (
 )
 from ..hub.record import data_record
 from ..inference.folder import load_config
+from ..inference.registration import VanillaTransformerForSequenceClassification
 from ..inference.torch_engine import TorchEngine
-from ..registration import VanillaTransformerForSequenceClassification
 from ..settings.groups import ClassifierArguments, DataArguments, EvaluationArguments, check_robustness
 from ..settings.reading import read_settings
-from ..tasks import CLASSIFICATION, ERRORS, METRICS, REGRESSION, SINGLE, headline_of
-from ..tokenizer import join_spaced_characters
+from ..settings.tasks import CLASSIFICATION
 from .augmentation import AugmentingCollator
 from .baseline import measure_baseline
 from .calibration import calibrate

@@ -13,7 +13,7 @@ import torch
 from datasets import Dataset
 from transformers import DataCollatorForSeq2Seq, PreTrainedModel, PreTrainedTokenizerBase
 
-from ..errors import DataError
+from ..data.errors import DataError
 from .augmentation import EpochCollator
 
 

@@ -6,15 +6,15 @@ from typing import Any
 
 from transformers import Seq2SeqTrainingArguments
 
+from ..data.errors import DataError
 from ..data.plain_text import load_corpus, tokenize_corpus
 from ..data.sources import file_checksum
-from ..errors import DataError
 from ..evaluation.metrics import compute_perplexity, token_losses
 from ..inference.folder import load_config
-from ..registration import VanillaTransformerForConditionalGeneration
+from ..inference.registration import VanillaTransformerForConditionalGeneration
 from ..settings.groups import DenoiserArguments, DenoisingArguments, TextArguments
 from ..settings.reading import read_settings
-from ..tasks import DENOISING
+from ..settings.tasks import DENOISING
 from .denoising import SpanInfilling
 from .report import describe_data
 from .run import Run, make_config, print_once, sorted_by_length

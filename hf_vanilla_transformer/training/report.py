@@ -11,9 +11,9 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 from transformers.trainer_utils import IntervalStrategy
 
 from ..data.labels import label_names, problem_type_of
+from ..data.problem_types import REGRESSION, SINGLE
 from ..data.rows import column_array
 from ..hub.record import epochs
-from ..tasks import REGRESSION, SINGLE
 
 
 MAX_LABELS = 20  # that are listed

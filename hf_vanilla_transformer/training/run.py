@@ -25,15 +25,15 @@ from transformers import (
 )
 from transformers.trainer import DEFAULT_PROGRESS_CALLBACK
 
+from ..data.errors import DataError, TrainingStopped, user_errors
 from ..data.rows import TextsOfColumns, column_array
-from ..errors import DataError, TrainingStopped, user_errors
+from ..data.tokenizer import train_tokenizer
 from ..hub.model_card import record_answers, save_model_card
 from ..hub.record import CARD_FILE, epochs, save_record
 from ..hub.upload import upload
 from ..inference.folder import Model, load_config, load_to_train, load_tokenizer_to_train, size_needed
-from ..registration import VanillaTransformerConfig
+from ..inference.registration import VanillaTransformerConfig
 from ..settings.groups import ModelArguments
-from ..tokenizer import train_tokenizer
 from .checkpoints import LOCK_FILE, last_whole_checkpoint, prepare_output_dir
 from .report import TableCallback
 from .trainer import ResumableTrainer

@@ -19,8 +19,8 @@ from transformers import (
 )
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, EvalLoopOutput
 
+from ..data.errors import DataError, TrainingStopped
 from ..data.rows import column_array
-from ..errors import DataError, TrainingStopped
 from .batches import TokenBudgetBatchSampler
 from .checkpoints import STOPPED_PREFIX, list_checkpoints
 

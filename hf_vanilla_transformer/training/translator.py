@@ -18,20 +18,20 @@ from transformers import (
 )
 from transformers.trainer_utils import SaveStrategy
 
+from ..data.errors import DataError, check_at_least
 from ..data.parallel_text import tokenize_pairs
 from ..data.rows import TextsOfColumns
-from ..errors import DataError, check_at_least
+from ..data.tokenizer import has_capitals, train_tokenizer
 from ..evaluation.evaluate import measure_translator
 from ..evaluation.metrics import TRANSLATION_METRICS, translation_report
 from ..hub.record import data_record
 from ..inference import Translator
 from ..inference.engine import TARGET_TOKENIZER, log_probabilities
 from ..inference.folder import Tokenizers, load_config, load_tokenizers
-from ..registration import VanillaTransformerForConditionalGeneration
+from ..inference.registration import VanillaTransformerForConditionalGeneration
 from ..settings.groups import EvaluationArguments, PairArguments, TranslatorArguments
 from ..settings.reading import read_settings
-from ..tasks import TRANSLATION
-from ..tokenizer import has_capitals, train_tokenizer
+from ..settings.tasks import TRANSLATION
 from .checkpoints import CHECKPOINT_PREFIX, average_checkpoints, list_checkpoints
 from .report import describe_data
 from .run import Run, broadcast_from_main, make_config, print_once, sorted_by_length

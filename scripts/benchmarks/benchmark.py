@@ -43,11 +43,11 @@ from hf_vanilla_transformer import (
 )
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data.labelled_text import encode, load_labelled_text
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
 from hf_vanilla_transformer.inference import Engine, load_engine
 from hf_vanilla_transformer.settings.groups import JsonMapping
 from hf_vanilla_transformer.settings.precision import choose_precision
-from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 
 

@@ -39,8 +39,8 @@ from hf_vanilla_transformer.data.labelled_text import load_labelled_text, tokeni
 from hf_vanilla_transformer.data.parallel_text import load_parallel_text, tokenize_pairs
 from hf_vanilla_transformer.data.rows import TextsOfColumns
 from hf_vanilla_transformer.data.sources import describe_splits
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
-from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 from hf_vanilla_transformer.training.trainer import ResumableTrainer, TokenBudgetTrainer
 

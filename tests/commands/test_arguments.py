@@ -14,7 +14,7 @@ from transformers import TrainingArguments
 
 from hf_vanilla_transformer.commands import train_classifier
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
-from hf_vanilla_transformer.errors import DataError
+from hf_vanilla_transformer.data.errors import DataError
 from hf_vanilla_transformer.hub.record import recipe_text
 from hf_vanilla_transformer.training.classifier import GROUPS
 

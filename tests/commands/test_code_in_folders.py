@@ -13,7 +13,7 @@ import pytest
 import transformers
 from shared import LINES
 
-from hf_vanilla_transformer.errors import DataError
+from hf_vanilla_transformer.data.errors import DataError
 from hf_vanilla_transformer.inference import Classifier, Translator
 from hf_vanilla_transformer.inference.folder import load_from, load_tokenizer
 

@@ -12,12 +12,12 @@ from shared import TINY, TWO_STEPS, read_json, tiny_config
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.data.changes import CHANGES, change_texts
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
+from hf_vanilla_transformer.data.problem_types import METRICS, SINGLE
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 from hf_vanilla_transformer.evaluation.evaluate import evaluate
 from hf_vanilla_transformer.evaluation.metrics import translation_report
 from hf_vanilla_transformer.exports import export
 from hf_vanilla_transformer.inference import Classifier, Translator
-from hf_vanilla_transformer.tasks import METRICS, SINGLE
-from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 def read_tsv(file: Path) -> list[dict[str, str]]:

@@ -77,7 +77,7 @@ from contextlib import suppress
 names = ("accelerate", "datasets", "matplotlib", "pandas", "pyarrow", "sacrebleu", "scipy", "sklearn")
 sys.modules.update(dict.fromkeys(names))  # as if they were not installed
 from hf_vanilla_transformer.__main__ import main
-from hf_vanilla_transformer.tokenizer import import_sentencepiece  # its own extra is enough
+from hf_vanilla_transformer.data.tokenizer import import_sentencepiece  # its own extra is enough
 
 for words in sys.stdin.read().splitlines():
     with suppress(SystemExit):

@@ -11,9 +11,9 @@ from shared import QUIET, ROOT, RUN_FILES, TINY, TWO_STEPS, read_json
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 from hf_vanilla_transformer.evaluation.metrics import classification_report
 from hf_vanilla_transformer.settings.reading import read_settings
-from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training.classifier import GROUPS, headline, train_classifier
 
 

@@ -11,7 +11,7 @@ from hf_vanilla_transformer import (
     Translator,
     VanillaTransformerForConditionalGeneration,
 )
-from hf_vanilla_transformer.tokenizer import train_tokenizer
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 
 
 TEXTS = ["1 2 3", "", "4 0 1 2 3 4 0 1", "  ", "2", "3 3 3 3"]

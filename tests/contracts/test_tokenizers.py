@@ -8,7 +8,7 @@ from transformers import PreTrainedTokenizerFast
 from transformers_tests import test_tokenization_common
 from transformers_tests.test_tokenization_common import TokenizerTesterMixin
 
-from hf_vanilla_transformer.tokenizer import train_tokenizer
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 
 
 TEXT = Path(test_tokenization_common.__file__).with_name("fixtures").joinpath("sample_text.txt")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Value
 
-from hf_vanilla_transformer.errors import DataError
+from hf_vanilla_transformer.data.errors import DataError
 
 
 HEADER = "id\tdocument\tlabel\n"

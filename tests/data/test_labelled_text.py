@@ -7,7 +7,7 @@ from data.files import data_error, write_table
 from hf_vanilla_transformer.data.labelled_text import tokenize
 from hf_vanilla_transformer.data.nsmc import SAMPLES
 from hf_vanilla_transformer.data.sources import checksum
-from hf_vanilla_transformer.tokenizer import train_tokenizer
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 
 
 def test_validation_follows_the_seed_and_leaves_the_rest(load):

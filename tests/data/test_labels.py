@@ -8,7 +8,7 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 from data.files import data_error, write_table
 from hf_vanilla_transformer.data.labelled_text import tokenize
 from hf_vanilla_transformer.data.labels import MULTI, REGRESSION, SINGLE, label_names, problem_type_of
-from hf_vanilla_transformer.tokenizer import train_tokenizer
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 
 
 def table(path, labels):

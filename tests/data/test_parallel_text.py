@@ -7,7 +7,7 @@ from datasets import Dataset
 
 from data.files import data_error, write_lines
 from hf_vanilla_transformer.data.parallel_text import tokenize_pairs
-from hf_vanilla_transformer.tokenizer import train_tokenizer
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import torch
 from sacrebleu.metrics import BLEU, CHRF
 from transformers import EvalPrediction
 
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 from hf_vanilla_transformer.evaluation.metrics import (
     calibration_report,
     classification_report,
@@ -19,7 +20,6 @@ from hf_vanilla_transformer.evaluation.metrics import (
     translation_report,
     word_report,
 )
-from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 def test_perplexity_is_that_of_all_tokens():

@@ -12,9 +12,9 @@ from shared import tiny_config
 from torch import nn
 
 from hf_vanilla_transformer import Translator, VanillaTransformerForConditionalGeneration, export
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 from hf_vanilla_transformer.hub.record import read_file
 from hf_vanilla_transformer.inference.folder import load_tokenizer
-from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from hf_vanilla_transformer import (
     VanillaTransformerForSequenceClassification,
 )
 from hf_vanilla_transformer.configuration_vanilla_transformer import PRESETS
-from hf_vanilla_transformer.tokenizer import train_tokenizer
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 
 
 HEADS = {

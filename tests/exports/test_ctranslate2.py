@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from shared import LINES, ROOT, VARIANTS, run_without_the_package, tiny_config
 
 from exports.models import CONFIGS, HEADS, program_of, random_model, save
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 from hf_vanilla_transformer.exports import export
 from hf_vanilla_transformer.inference import Classifier, Translator, load_engine
 from hf_vanilla_transformer.inference.folder import load_model
 from hf_vanilla_transformer.inference.torch_engine import TorchEngine
-from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 ctranslate2 = pytest.importorskip("ctranslate2", reason="the extra [ctranslate2] is not installed")

@@ -15,12 +15,12 @@ from transformers import ByT5Tokenizer
 
 from exports.models import random_model, save
 from hf_vanilla_transformer import VanillaTransformerModel
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 from hf_vanilla_transformer.exports import comparison, export
 from hf_vanilla_transformer.exports.exporting import metadata_of
 from hf_vanilla_transformer.inference import load_engine
 from hf_vanilla_transformer.inference.torch_engine import TorchEngine
-from hf_vanilla_transformer.tasks import FORMATS
-from hf_vanilla_transformer.tokenizer import train_tokenizer
+from hf_vanilla_transformer.settings.tasks import FORMATS
 
 
 pytest.importorskip("ctranslate2", reason="the extra [ctranslate2] is not installed")

@@ -5,7 +5,7 @@ import signal
 import pytest
 from processes import run_program
 
-from hf_vanilla_transformer.errors import DataError
+from hf_vanilla_transformer.data.errors import DataError
 from hf_vanilla_transformer.hub.finished_folder import finished_folder
 
 

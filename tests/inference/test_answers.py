@@ -23,13 +23,13 @@ from hf_vanilla_transformer import (
     VanillaTransformerForSequenceClassification,
     export,
 )
-from hf_vanilla_transformer.errors import DataError
+from hf_vanilla_transformer.data.errors import DataError
+from hf_vanilla_transformer.data.problem_types import MULTI, REGRESSION, SINGLE
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 from hf_vanilla_transformer.inference import load_engine
 from hf_vanilla_transformer.inference.folder import load_tokenizer
 from hf_vanilla_transformer.inference.loaded import WINDOW
 from hf_vanilla_transformer.inference.tokenization import ExportedTokenizer, TransformersTokenizer
-from hf_vanilla_transformer.tasks import MULTI, REGRESSION, SINGLE
-from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 TEXTS = ["가 나 다", "\u200b", "나", "다 가 나 나 가", "가 가"]  # one without a token

@@ -16,7 +16,8 @@ from hf_vanilla_transformer import (
     evaluate,
     train_classifier,
 )
-from hf_vanilla_transformer.errors import DataError
+from hf_vanilla_transformer.data.errors import DataError
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 from hf_vanilla_transformer.inference import folder as folder_module
 from hf_vanilla_transformer.inference import load_engine
 from hf_vanilla_transformer.inference.folder import (
@@ -27,8 +28,7 @@ from hf_vanilla_transformer.inference.folder import (
     load_tokenizer_to_train,
     task_of_folder,
 )
-from hf_vanilla_transformer.tasks import TASKS, Task
-from hf_vanilla_transformer.tokenizer import train_tokenizer
+from hf_vanilla_transformer.settings.tasks import TASKS, Task
 
 
 def test_a_tokenizer_without_a_token_that_is_needed_is_refused(tmp_path):

@@ -10,10 +10,10 @@ from exports.models import CONFIGS, random_model, save
 from shared import LINES, ROOT, tiny_config
 
 from hf_vanilla_transformer import modeling_vanilla_transformer
+from hf_vanilla_transformer.data.problem_types import PROBLEM_TYPES
 from hf_vanilla_transformer.inference import Classifier, Translator
 from hf_vanilla_transformer.inference.classifier import to_probabilities
 from hf_vanilla_transformer.inference.folder import load_model, load_tokenizer
-from hf_vanilla_transformer.tasks import PROBLEM_TYPES
 
 from .node import ask_page, needs_node
 from .texts import ENGLISH, GERMAN, REVIEWS

@@ -17,8 +17,8 @@ import pytest
 from exports.models import CONFIGS, random_model, save
 from shared import LINES, ROOT, tiny_config
 
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 from hf_vanilla_transformer.inference import Classifier, Translator
-from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 pytestmark = pytest.mark.slow

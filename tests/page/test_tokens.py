@@ -4,8 +4,8 @@ import pytest
 from exports.models import random_model
 from shared import ROOT, tiny_config
 
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 from hf_vanilla_transformer.inference.folder import load_tokenizer
-from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 from .node import ask_page, needs_node
 from .texts import ENGLISH, GERMAN, REVIEWS, odd_texts

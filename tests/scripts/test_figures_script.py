@@ -15,8 +15,8 @@ from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 from hf_vanilla_transformer.inference.folder import load_model, load_tokenizers
-from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 figures = runpy.run_path(str(ROOT / "scripts/figures.py"))

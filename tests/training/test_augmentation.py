@@ -4,7 +4,7 @@ import pytest
 
 from hf_vanilla_transformer.data.changes import all_spaced, no_spaces
 from hf_vanilla_transformer.data.labelled_text import encode
-from hf_vanilla_transformer.tokenizer import join_spaced_characters, train_tokenizer
+from hf_vanilla_transformer.data.tokenizer import join_spaced_characters, train_tokenizer
 from hf_vanilla_transformer.training.augmentation import AugmentingCollator
 
 

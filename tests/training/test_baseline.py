@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 from shared import TINY_RUN
 
 import hf_vanilla_transformer as vt
-from hf_vanilla_transformer.tasks import MULTI, REGRESSION, SINGLE
+from hf_vanilla_transformer.data.problem_types import MULTI, REGRESSION, SINGLE
 from hf_vanilla_transformer.training import baseline
 from hf_vanilla_transformer.training.baseline import measure_baseline
 

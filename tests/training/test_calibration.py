@@ -10,8 +10,8 @@ from shared import TINY_RUN, read_json
 from sklearn.metrics import brier_score_loss, log_loss
 
 import hf_vanilla_transformer as vt
+from hf_vanilla_transformer.data.problem_types import MULTI, SINGLE
 from hf_vanilla_transformer.evaluation.metrics import calibration_scores, selective_report, wilson_interval
-from hf_vanilla_transformer.tasks import MULTI, SINGLE
 from hf_vanilla_transformer.training.calibration import BOUNDS, calibrate, fit_temperature
 
 

@@ -10,7 +10,7 @@ from shared import TINY_RUN, read_json
 from transformers import AutoModelForSeq2SeqLM, Trainer
 
 import hf_vanilla_transformer as vt
-from hf_vanilla_transformer.errors import DataError
+from hf_vanilla_transformer.data.errors import DataError
 from hf_vanilla_transformer.hub import make_model_card, repository_files
 from hf_vanilla_transformer.inference import load_engine
 

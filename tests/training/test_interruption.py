@@ -12,7 +12,7 @@ from transformers import DataCollatorWithPadding, Trainer, TrainingArguments
 
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.commands import train_classifier
-from hf_vanilla_transformer.tokenizer import train_tokenizer
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training.trainer import ResumableTrainer
 
 

@@ -5,8 +5,8 @@ from data.files import write_table
 from transformers import TrainerControl, TrainerState, TrainingArguments
 
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text, tokenize
-from hf_vanilla_transformer.tasks import MULTI, REGRESSION
-from hf_vanilla_transformer.tokenizer import train_tokenizer
+from hf_vanilla_transformer.data.problem_types import MULTI, REGRESSION
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training.report import TableCallback, describe_data
 
 

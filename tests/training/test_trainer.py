@@ -17,9 +17,9 @@ from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
-from hf_vanilla_transformer.errors import DataError
+from hf_vanilla_transformer.data.errors import DataError
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 from hf_vanilla_transformer.evaluation.metrics import compute_metrics
-from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training.batches import TokenBudgetBatchSampler
 from hf_vanilla_transformer.training.trainer import ResumableTrainer, TokenBudgetTrainer
 

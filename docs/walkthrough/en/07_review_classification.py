@@ -37,8 +37,8 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, Data
 
 from hf_vanilla_transformer.data import load_labelled_text, tokenize
 from hf_vanilla_transformer.data.nsmc import SAMPLES
+from hf_vanilla_transformer.data.tokenizer import train_tokenizer
 from hf_vanilla_transformer.inference import Classifier
-from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 pd.set_option("display.max_colwidth", None)

@@ -3,9 +3,9 @@
 
 import transformers
 
-from . import modeling_vanilla_transformer
-from .configuration_vanilla_transformer import AUTO_MAP, VanillaTransformerConfig
-from .modeling_vanilla_transformer import *  # noqa: F403
+from .. import modeling_vanilla_transformer
+from ..configuration_vanilla_transformer import AUTO_MAP, VanillaTransformerConfig
+from ..modeling_vanilla_transformer import *  # noqa: F403
 
 
 # The classes of models by name.

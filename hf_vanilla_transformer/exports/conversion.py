@@ -18,14 +18,14 @@ import safetensors.torch
 import torch
 from transformers import PreTrainedModel
 
-from .errors import DataError
-from .modeling_vanilla_transformer import sinusoid_table
-from .registration import (  # a converted model is saved with its code
+from ..data.errors import DataError
+from ..inference.registration import (  # a converted model is saved with its code
     VanillaTransformerConfig,
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
     VanillaTransformerModel,
 )
+from ..modeling_vanilla_transformer import sinusoid_table
 
 
 logger = logging.getLogger(__name__)

@@ -1,15 +1,9 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Errors in what the user gives."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import metadata
 from typing import Any
-
-
-# What pip installs a module with, if it has another name.
-DISTRIBUTIONS = {"sklearn": "scikit-learn", "onnx_ir": "onnxscript"}
 
 
 class DataError(ValueError):
@@ -21,18 +15,6 @@ class DataError(ValueError):
 
 class TrainingStopped(Exception):
     """`ResumableTrainer.stop` ended the training with a checkpoint."""
-
-
-def missing_extra(error: ImportError) -> str | None:
-    """Say which extra installs a missing package; None of any other error."""
-    package = (error.name or "").partition(".")[0]
-    if not isinstance(error, ModuleNotFoundError) or not package:
-        return None
-    distribution = re.escape(DISTRIBUTIONS.get(package, package))
-    for requirement in metadata.requires("hf-vanilla-transformer") or ():
-        if extra := re.match(rf'{distribution}\b.*extra == "(\w+)"', requirement):
-            return f"{package} is not installed: pip install 'hf-vanilla-transformer[{extra[1]}]'"
-    return None
 
 
 def check_at_least(minimum: int, **values: Any) -> None:
