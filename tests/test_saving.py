@@ -22,9 +22,9 @@ from hf_vanilla_transformer import (
     VanillaTransformerEncoderModel,
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerModel,
-    registration,
 )
 from hf_vanilla_transformer.configuration_vanilla_transformer import INIT_SCHEMES
+from hf_vanilla_transformer.inference import registration
 from hf_vanilla_transformer.modeling_vanilla_transformer import sinusoid_table
 
 
