@@ -180,15 +180,12 @@ def test_exceptions_and_endless_loops_become_a_sentence(checks, notebook, monkey
         assert words in sentence and "\n" not in sentence
 
 
+@pytest.mark.parametrize("checks", ["ko"], indirect=True)
 def test_answers_by_other_hands_are_judged_rightly(checks, monkeypatch):
-    """Files of answers whose writers had not seen `check`: `@@@ right or wrong | blank | what is special`."""
-    language = importlib.import_module("words").LANGUAGE
-    text = (ROOT / "tests" / "walkthrough_answers" / f"{language}.txt").read_text(encoding="utf-8")
+    """A file of answers whose writers had not seen `check`: `@@@ right or wrong | blank | what is special`."""
+    text = (ROOT / "tests" / "walkthrough_answers.txt").read_text(encoding="utf-8")
     monkeypatch.setattr(checks, "keep", lambda *_: None)
-    general = {
-        SENTENCES[key][language == "en"].partition("{")[0]
-        for key in ("with random numbers the result differs…", "an error")
-    }
+    general = {SENTENCES[key][0].partition("{")[0] for key in ("with random numbers the result differs…", "an error")}
     vague = []
     for piece in text.split("@@@ ")[1:]:
         head, _, cell = piece.partition("\n")
