@@ -1,12 +1,12 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """The vanilla Transformer (Vaswani et al. 2017) as a Hugging Face model.
 
-What a command does, a function does: `train_classifier`, `train_translator`, `pretrain`, `evaluate`, `export`.
+`train_classifier`, `train_translator`, `pretrain`, `evaluate` and `export` do what the commands of these names do.
 `Classifier` and `Translator` answer texts with a model, or with an export of it.
 
-The names are imported at their first use. The first of a model's classes also registers all of them with transformers'
-Auto classes, and has their code saved beside every model, so that a saved folder also loads without the package
-(`trust_remote_code=True`); `import hf_vanilla_transformer.inference.registration` does that alone.
+The names are imported at their first use. A model's class registers all of them with transformers' Auto classes; saved
+folders then contain their code, and load without the package (`trust_remote_code=True`). To register and nothing else,
+`import hf_vanilla_transformer.inference.registration`.
 """
 
 from .data.imports import lazy_names

@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-# The names of the package: type checkers read them here, and __init__.py imports them at their first use.
+# The public names. data/imports.py reads this file at run time, too: it has only `from .module import name as name`.
 from .data.errors import DataError as DataError
 from .evaluation.evaluate import evaluate as evaluate
 from .exports import export as export

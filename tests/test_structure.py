@@ -1,4 +1,4 @@
-"""The house: imports point one way, flags are read in one place."""
+"""The package's structure: imports point one way, flags are read in one place."""
 
 import ast
 import re
@@ -11,7 +11,7 @@ from shared import ROOT
 PACKAGE = ROOT / "hf_vanilla_transformer"
 MODULES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
 HUB_FILES = ["configuration_vanilla_transformer", "modeling_vanilla_transformer"]
-# What a module may import of the package, by its place; of its own wing, everything.
+# What a module may import of the package, by its folder, besides that folder.
 ALLOWED = {
     "__init__": ["data"],
     "__main__": ["commands", "settings"],
@@ -55,7 +55,7 @@ def test_one_function_loads_from_folders():
 
 @pytest.mark.parametrize("module", [m for m in MODULES if m.parts[0] != "commands"], ids=str)
 def test_imports_point_one_way(module):
-    """Hub files <- data <- settings <- inference <- hub <- training <- exports <- commands; see CONTRIBUTING.md."""
+    """Hub files <- data <- settings <- inference <- hub <- evaluation <- training <- commands; see CONTRIBUTING.md."""
     wing = module.with_suffix("").parts[0]
     assert imported(module) <= {wing, *ALLOWED[wing]}
 

@@ -120,7 +120,7 @@ print(json.dumps(json.loads((WORK / "first" / "config.json").read_text())["auto_
 #
 # ## 불러오기: 패키지가 있을 때
 #
-# 패키지의 클래스를 임포트하면 transformers의 `Auto` 클래스에 이 모델이 등록됩니다. 그러면 클래스 이름을 몰라도 불러올
+# 패키지의 모델 클래스를 임포트하면 transformers의 `Auto` 클래스에 이 모델이 등록됩니다. 그러면 클래스 이름을 몰라도 불러올
 # 수 있습니다.
 
 # %%

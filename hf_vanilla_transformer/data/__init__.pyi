@@ -1,4 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+# As ../__init__.pyi.
 from .labelled_text import encode as encode
 from .labelled_text import load_labelled_text as load_labelled_text
 from .labelled_text import tokenize as tokenize

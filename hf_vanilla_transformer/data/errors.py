@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Errors in what the user gives."""
+"""Errors in what the user gives, and the end of a training that was stopped."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ class TrainingStopped(Exception):
 
 
 def check_at_least(minimum: int, **values: Any) -> None:
-    """Raise a `DataError` if one of these settings is neither None nor a whole number from `minimum` on."""
+    """Raise a `DataError` unless each of these settings is None or a whole number of at least `minimum`."""
     for name, value in values.items():
         if value is not None and (not isinstance(value, int) or value < minimum):
             raise DataError(f"{name}: a whole number, at least {minimum}, not {value!r}")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 
-# What pip installs a module with, if it has another name.
+# The distributions of modules that have another name.
 DISTRIBUTIONS = {"sklearn": "scikit-learn", "onnx_ir": "onnxscript"}
 
 
@@ -27,7 +27,7 @@ def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[
     """
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
     imports = (node for node in stub.body if isinstance(node, ast.ImportFrom))
-    modules = {alias.name: f".{node.module}" for node in imports for alias in node.names}
+    modules = {alias.name: "." * node.level + node.module for node in imports for alias in node.names}
 
     def import_name(name: str) -> Any:
         if name not in modules:
@@ -46,12 +46,13 @@ def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[
 
 
 def missing_extra(error: ImportError) -> str | None:
-    """Say which extra installs a missing package; None of any other error."""
+    """Say which extra installs a missing package; None for any other error, and for what every install has."""
     package = (error.name or "").partition(".")[0]
     if not isinstance(error, ModuleNotFoundError) or not package:
         return None
     distribution = re.escape(DISTRIBUTIONS.get(package, package))
-    for requirement in metadata.requires("hf-vanilla-transformer") or ():
-        if extra := re.match(rf'{distribution}\b.*extra == "(\w+)"', requirement):
-            return f"{package} is not installed: pip install 'hf-vanilla-transformer[{extra[1]}]'"
-    return None
+    requirements = [one for one in metadata.requires("hf-vanilla-transformer") if re.match(rf"{distribution}\b", one)]
+    extras = [re.search(r'extra == "(\w+)"', one) for one in requirements]
+    if not extras or None in extras:
+        return None
+    return f"{package} is not installed: pip install 'hf-vanilla-transformer[{extras[0][1]}]'"

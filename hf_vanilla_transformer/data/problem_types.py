@@ -14,11 +14,11 @@ METRICS = {
         "pearson": "Correlation",
     },
 }
-# The metrics of which less is better.
-ERRORS = ("loss", "mae", "rmse")
+# The metrics that are better when lower, and the loss.
+LOWER_IS_BETTER = ("loss", "mae", "rmse")
 
 
 def headline_of(problem_type: str) -> tuple[str, str]:
-    """Return the first metric of a kind of labels, and its title in lower case."""
+    """Return the first metric of a kind of labels, and its title with a small first letter."""
     name, title = next(iter(METRICS[problem_type].items()))
     return name, title[0].lower() + title[1:]

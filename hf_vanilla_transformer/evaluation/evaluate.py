@@ -113,7 +113,7 @@ def load_rows(
         except (OSError, DataError) as error:
             if given.get("data") is not None:
                 raise
-            remedy = "a recipe has no folder of its data: give `data`, and `split`, or the rows of training count, too"
+            remedy = "the record has no folder of its data: give `data`; and `split`, or the rows of training count"
             raise DataError(f"{error} ({remedy})") from error
     else:
         splits = data.load(cut=False, **options)

@@ -32,7 +32,7 @@ from transformers import EvalPrediction
 
 from ..data.changes import SPACINGS, as_written, change_texts
 from ..data.errors import DataError
-from ..data.problem_types import ERRORS, METRICS, MULTI, REGRESSION, SINGLE
+from ..data.problem_types import LOWER_IS_BETTER, METRICS, MULTI, REGRESSION, SINGLE
 
 
 __all__ = [
@@ -108,7 +108,7 @@ def in_context(report: dict[str, Any], metric: str) -> str:
         return f"{text}\nNo linear model beside it: {baseline['skipped']}"
     fit = f"fit to {baseline['train_rows']:,} texts"
     text += f"; a linear model of character n-grams, {fit}: {baseline[metric]:.4f} (p = {baseline['p_value']:.2g})"
-    is_better = baseline[metric] < report[metric] if metric in ERRORS else baseline[metric] > report[metric]
+    is_better = baseline[metric] < report[metric] if metric in LOWER_IS_BETTER else baseline[metric] > report[metric]
     if is_better and majority.get("share") != 1:
         doubt = ", which may be chance" if baseline["p_value"] >= 0.05 else ""
         text += f"\nThe linear model is better{doubt}."

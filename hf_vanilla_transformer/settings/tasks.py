@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""The one table of each fact: what models are for, and what a model is exported to."""
+"""The tasks of models, the formats of exports, and texts to try: each stands here alone."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ class Task:
     model_class: str
     pipeline_tag: str  # on the Hub
     command: str  # that trains such a model
-    uses: tuple[str, ...] = ()  # the commands that take such a model, first the one that answers
+    uses: tuple[str, ...] = ()  # the commands for such a model alone; the one that answers comes first
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,10 @@ TRANSLATION = Task(
     ("translate", "evaluate", "page"),
 )
 TASKS = {task.name: task for task in (CLASSIFICATION, TRANSLATION)}
-# Cards know one more: models that were pretrained.
+# Cards have a third task: a pretrained model's.
 DENOISING = Task("denoising", "denoiser", _GENERATOR, "text2text-generation", "pretrain")
 
-# The other engines; a model's own folder is torch's.
+# Torch is not listed: it runs a model's own folder.
 FORMATS = {
     form.name: form
     for form in (

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from transformers import EvalPrediction
 
 from ..data.changes import as_written, no_spaces
-from ..data.problem_types import ERRORS, MULTI, REGRESSION, SINGLE, headline_of
+from ..data.problem_types import LOWER_IS_BETTER, MULTI, REGRESSION, SINGLE, headline_of
 from ..evaluation.metrics import compute_metrics
 
 
@@ -63,7 +63,7 @@ def measure_baseline(
             with warnings.catch_warnings(action="ignore"):  # of labels that no text has
                 model.fit([texts["train"][row] for row in chosen], labels["train"][chosen])
             value = metrics(model.predict(texts["validation"]), "validation")[metric]
-            measured.append((-value if metric in ERRORS else value, spaces, model.predict(texts["test"])))
+            measured.append((-value if metric in LOWER_IS_BETTER else value, spaces, model.predict(texts["test"])))
     except Exception as error:  # it never stops a run
         return {"skipped": str(error).splitlines()[0]}
     _, spaces, linear = max(measured, key=lambda one: one[0])

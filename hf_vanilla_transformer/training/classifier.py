@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerBase, TrainingArguments
 from ..data.errors import DataError
 from ..data.labelled_text import tokenize
 from ..data.labels import label_names
-from ..data.problem_types import ERRORS, METRICS, REGRESSION, SINGLE, headline_of
+from ..data.problem_types import LOWER_IS_BETTER, METRICS, REGRESSION, SINGLE, headline_of
 from ..data.tokenizer import join_spaced_characters
 from ..evaluation.metrics import (
     calibration_scores,
@@ -188,7 +188,7 @@ def check_settings(training: TrainingArguments, settings: dict[str, Any], proble
     if (metric := settings.get("metric_for_best_model")) is None:
         training.metric_for_best_model = metric = headline_of(problem_type)[0]
     if "greater_is_better" not in settings:
-        training.greater_is_better = metric.removeprefix("eval_") not in ERRORS
+        training.greater_is_better = metric.removeprefix("eval_") not in LOWER_IS_BETTER
 
 
 def headline(report: dict[str, Any], rows: int, problem_type: str) -> str:

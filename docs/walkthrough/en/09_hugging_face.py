@@ -115,14 +115,14 @@ drawings.saved_folder()
 # %%
 print(json.dumps(json.loads((WORK / "first" / "config.json").read_text())["auto_map"], indent=1))
 
-# %% [markdown] source="d9e4dd60"
+# %% [markdown] source="d04ce951"
 # > *Tutorials* save the weights alone, with `torch.save(model.state_dict(), file)`. To load them, you must have kept
 # > the same code and the same settings.
 #
 # ## Loading with the package
 #
-# Importing a class of the package registers the model with the `Auto` classes of transformers. Then you can load a
-# model without naming its class.
+# Importing one of the package's model classes registers the model with the `Auto` classes of transformers. Then you can
+# load a model without naming its class.
 
 # %%
 again = AutoModelForSequenceClassification.from_pretrained(WORK / "first").eval()
