@@ -18,6 +18,7 @@ from hf_vanilla_transformer import (
     VanillaTransformerForSequenceClassification,
     VanillaTransformerModel,
 )
+from hf_vanilla_transformer.inference.registration import MODELS
 
 
 @pytest.fixture(autouse=True)
@@ -64,11 +65,7 @@ class Contract(ModelTesterMixin, GenerationTesterMixin):
     """An encoder-decoder."""
 
     config_class: type = VanillaTransformerConfig
-    all_model_classes = (
-        VanillaTransformerModel,
-        VanillaTransformerForConditionalGeneration,
-        VanillaTransformerForSequenceClassification,
-    )
+    all_model_classes = (VanillaTransformerModel, *(model for name, model in MODELS.items() if "For" in name))
     fields: dict = {}
     is_encoder_decoder = True
     has_attentions = True
