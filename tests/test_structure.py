@@ -9,11 +9,11 @@ from shared import ROOT
 
 
 PACKAGE = ROOT / "hf_vanilla_transformer"
-MODULES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
+MODULES = sorted(path.relative_to(PACKAGE) for ending in ("py", "pyi") for path in PACKAGE.rglob(f"*.{ending}"))
 HUB_FILES = ["configuration_vanilla_transformer", "modeling_vanilla_transformer"]
 # What a module may import of the package, by its folder, besides that folder.
 ALLOWED = {
-    "__init__": ["data"],
+    "__init__": ["data", "inference", "evaluation", "training", "exports"],
     "__main__": ["commands", "settings"],
     "configuration_vanilla_transformer": ["modeling_vanilla_transformer"],
     "modeling_vanilla_transformer": ["configuration_vanilla_transformer"],

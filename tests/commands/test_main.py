@@ -13,6 +13,7 @@ from shared import ROOT
 
 from hf_vanilla_transformer import __version__
 from hf_vanilla_transformer.__main__ import COMMANDS, main
+from hf_vanilla_transformer.data.imports import missing_extra
 
 
 @pytest.mark.parametrize("words", [[], ["--help"]])
@@ -106,6 +107,15 @@ def test_models_answer_without_what_only_training_needs(tiny_models, tmp_path):
     assert "model.safetensors" in found.stdout
     # Standard output is for answers.
     assert "Computing in " in found.stderr and "Computing in " not in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"), [("sklearn.metrics", "train"), ("onnx", "onnx"), ("torch", None), ("unheard_of", None)]
+)
+def test_an_extra_is_named_for_what_it_alone_installs(module, extra):
+    """torch is of every install, although the extra `onnx` asks for a later one."""
+    message = missing_extra(ModuleNotFoundError(name=module))
+    assert message is None if extra is None else message.endswith(f"'hf-vanilla-transformer[{extra}]'")
 
 
 def test_a_recipe_of_the_package_names_its_command():

@@ -185,7 +185,7 @@ def test_no_panel_is_wider_than_the_screen(visit):
     expect(page.locator(".answer strong")).to_contain_text("group")
     for language in ("English", "한국어"):
         page.get_by_role("button", name=language).click()
-        for width in (390, 1280):
+        for width in (390, 768, 1280, 1920):
             page.set_viewport_size({"width": width, "height": 900})
             for panel in PANELS:
                 go(page, panel)
