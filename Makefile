@@ -2,8 +2,8 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: quickstart test test-fast test-gpu test-contracts test-oldest test-newest check format benchmark cards docs \
-	site release-check .venv-newest/installed
+.PHONY: quickstart test pytest test-fast test-gpu test-contracts test-oldest test-newest check style types format \
+	benchmark cards docs site release-check .venv-newest/installed
 
 REVIEWS := '정말 재미있고 감동적인 영화, 강력 추천합니다!' '지루하고 유치해서 시간이 아까웠다'
 
@@ -23,7 +23,10 @@ quickstart: .venv/installed
 # `make test FILE=tests/test_tokenizer.py` runs one file. Each process begins with its half of the files, for most make
 # something for all of their tests, and takes over tests of the other when it has none left.
 FILE ?=
-test: check
+test: style
+	@$(MAKE) --no-print-directory -j 2 types pytest
+
+pytest: .venv/installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(FILE)
 
 # What is not marked as slow.
@@ -72,9 +75,13 @@ format: .venv/installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-check: .venv/installed
+check: style types
+
+style: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: .venv/installed
 	$(BIN)/mypy
 
 .venv/installed: constraints.txt
