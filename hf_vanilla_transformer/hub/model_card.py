@@ -5,7 +5,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -151,6 +151,7 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
     return ModelCard(text)
 
 
+@cache
 def card_template(module: str) -> jinja2.Template:
     """Load `card.md.jinja` beside a module's file; it finds other templates there."""
     loader = jinja2.FileSystemLoader(Path(module).parent)
