@@ -7,12 +7,11 @@ import os
 import re
 import signal
 import subprocess
-import sys
 
 import pytest
 import torch
 from processes import COMMAND, DISASTER, free_port, run_program, run_side_by_side
-from shared import QUIET, ROOT, TINY_RUN, TINY_TRANSLATOR, read_json, tiny_config
+from shared import QUIET, ROOT, TINY_TRANSLATOR, read_json, tiny_config
 from torch import distributed
 from torch.distributed.fsdp import fully_shard
 
@@ -39,13 +38,24 @@ TRANSLATION += ["--validation_prefix", "val"]
 SIX_STEPS = ["--max_steps", "6", "--save_steps", "2"]
 
 
+# The command, which then prints the figures of the run that its function returns.
+FIGURES = """
+import json, sys
+from hf_vanilla_transformer.commands.arguments import read_command_line
+from hf_vanilla_transformer.training.translator import GROUPS, train_translator
+
+recipe, settings = read_command_line(GROUPS, "", sys.argv[1:])
+print("figures:", json.dumps(train_translator(recipe, **settings).metrics))
+"""
+
+
 @pytest.fixture(scope="module")
 def whole(corpus, tmp_path_factory):
-    """A run of two processes that nothing happened to, with dropout: its words, its home and its folder."""
+    """A run of two processes that nothing happened to, with dropout: its words, home, folder, and what each said."""
     words = [argument.format(corpus) for argument in TRANSLATION] + [*SETTINGS[2:], *TINY_TRANSLATOR, *SIX_STEPS]
     folder = tmp_path_factory.mktemp("whole")
-    output(*run_side_by_side(COMMAND, *words, "--output_dir", folder / "run", homes=[folder / "home"]))
-    return words, folder / "home", folder / "run"
+    together = run_side_by_side(FIGURES, *words[1:], "--output_dir", folder / "run", homes=[folder / "home"])
+    return words, folder / "home", folder / "run", [output(result) for result in together]
 
 
 @pytest.mark.slow
@@ -75,30 +85,19 @@ def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(corpus, t
     assert prepared[0] and all(files == prepared[0] for files in prepared)
 
 
-FIGURES = """
-import json, sys
-import hf_vanilla_transformer as vt
-
-run = vt.train_translator(**json.loads(sys.argv[1]))
-print("figures:", json.dumps(run.metrics))
-"""
-
-
 @pytest.mark.slow
-def test_every_process_has_the_figures_of_the_run(corpus, tmp_path):
+def test_every_process_has_the_figures_of_the_run(whole):
     """Of a translator, which also generates."""
-    columns = {"source_column": "num", "target_column": "de", "validation_prefix": "val"}
-    settings = {"data": str(corpus), **columns, **TINY_RUN, "vocab_size": 60, "output_dir": str(tmp_path / "run")}
-    together = run_side_by_side(FIGURES, json.dumps(settings), homes=[tmp_path / "home"])
-    figures = [json.loads(re.search("^figures: (.*)", output(result), re.MULTILINE)[1]) for result in together]
-    assert figures[0] == figures[1] == read_json(tmp_path / "run" / "metrics.json")
+    *_, folder, printed = whole
+    figures = [json.loads(re.search("^figures: (.*)", text, re.MULTILINE)[1]) for text in printed]
+    assert figures[0] == figures[1] == read_json(folder / "metrics.json")
     assert figures[1]["test"]
 
 
 @pytest.mark.slow
 def test_processes_that_get_sigterm_at_different_steps_stop_after_the_same_one(whole, tmp_path):
     """As a launcher sends it; the resumed run ends with the weights of one that nothing happened to."""
-    words, home, expected = whole
+    words, home, expected, _ = whole
     words, folder = [*words, "--output_dir", tmp_path / "run"], tmp_path / "run"
     signalled = [int(signal.SIGTERM), "training_step", '{"0": 5, "1": 3}']
     stopped = run_side_by_side(DISASTER, *signalled, *words, homes=[home])
@@ -112,18 +111,34 @@ def test_processes_that_get_sigterm_at_different_steps_stop_after_the_same_one(w
     assert not (folder / "_stopped-checkpoint-3").exists()
 
 
+# What torchrun does with its arguments, but its workers are forked from a process that has imported torch.
+TORCHRUN = """
+import dataclasses, runpy, sys
+from torch.distributed.launcher.api import elastic_launch
+from torch.distributed.run import config_from_args, parse_args
+
+def work():
+    runpy.run_path(sys.argv[0], run_name="__main__")
+
+arguments = parse_args(sys.argv[1:])
+config = dataclasses.replace(config_from_args(arguments)[0], start_method="fork")
+sys.argv = [arguments.training_script, *arguments.training_script_args]
+elastic_launch(config, work)()
+"""
+
+
 @pytest.mark.slow
 def test_one_command_starts_and_restarts_a_run(whole, tmp_path):
     """One torchrun starts it twice: a rank is killed while it saves its second checkpoint."""
-    words, home, expected = whole
+    words, home, expected, _ = whole
     (tmp_path / "program.py").write_text(DISASTER)
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--max-restarts", "1", "--nproc-per-node", "2"]
+    launcher = ["--max-restarts", "1", "--nproc-per-node", "2"]
     launcher += ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{free_port()}", tmp_path / "program.py"]
     launcher += [int(signal.SIGKILL), "_save_optimizer_and_scheduler", '{"0": 2}']
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HF_HOME": str(home)}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HOME": str(home)}
     environment["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"  # or else addresses of before a restart stay in use
     command = [*launcher, *words, "--output_dir", tmp_path / "run", "--resume_from_checkpoint", "auto"]
-    launched = subprocess.run([*map(str, command)], env=environment, capture_output=True, text=True, timeout=500)
+    launched = run_program(TORCHRUN, *command, environment=environment)
     assert launched.returncode == 0, launched.stderr
     assert launched.stdout.count("The result goes to") == 2  # once a start, by the main process
     assert launched.stdout.count("Going on from") == 1
