@@ -12,7 +12,7 @@ from transformers import AutoConfig, AutoModelForSequenceClassification, Trainer
 rows = [{"input_ids": [10 * label + number % 10], "labels": label} for number in range(100) for label in (0, 1)]
 folder = tempfile.mkdtemp()
 model = AutoModelForSequenceClassification.from_config(AutoConfig.for_model("mean", vocab_size=20, num_labels=2))
-arguments = TrainingArguments(folder, num_train_epochs=20, learning_rate=0.1, report_to="none", disable_tqdm=True)
+arguments = TrainingArguments(folder, num_train_epochs=5, learning_rate=0.1, report_to="none", disable_tqdm=True)
 trainer = Trainer(model, arguments, train_dataset=rows)
 trainer.train()
 trainer.save_model()
