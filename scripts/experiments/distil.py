@@ -45,7 +45,7 @@ _CHUNK, _TOKENS = 12_800, 5_000
 @dataclass
 class DistilArguments:
     model: str = HfArg(help="The classifier's folder.")
-    soft_labels: str = HfArg(help="The folder of two_teachers.py.")
+    soft_labels: str = HfArg(help="The folder of teachers.py.")
     output_dir: str = HfArg(help="The folder for the model.")
     updates: int = HfArg(help="Number of updates.")
     decay: int = HfArg(default=2400, help="The last of them, in which the rate falls to 0; it is constant before.")

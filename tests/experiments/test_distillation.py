@@ -5,7 +5,7 @@ import pytest
 from datasets import Dataset
 from distillation import SOFT_LABELS_FILE, labels_nearby
 from shared import ROOT, TWO_STEPS, read_json
-from two_teachers import SHARPNESS, linear_logits
+from teachers import SHARPNESS, linear_logits
 
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
 from hf_vanilla_transformer.data.sources import file_checksum
@@ -64,12 +64,12 @@ def test_teachers_label_texts_and_a_classifier_learns_from_them(succeed, data, l
 
 
 @pytest.mark.slow
-def test_two_teachers_label_texts_and_a_student_reads_them_spaced_anew(succeed, data, tmp_path):
+def test_teachers_together_label_texts_and_a_student_reads_them_spaced_anew(succeed, data, tmp_path):
     new = ["정말 좋은 영화였다", "지루하고 유치했다"]
     texts, labels, student = tmp_path / "texts.txt", tmp_path / "labels", tmp_path / "student"
     texts.write_text("".join(f"{line}\n" for line in [*new, data["validation"]["text"][0], new[0]]))
-    flags = ["--data", "sample", "--model", SMALL, "--texts", texts, "--dtype", "float32"]
-    succeed("experiments/two_teachers.py", *flags, "--output_dir", labels)
+    flags = ["--data", "sample", "--models", SMALL, "--texts", texts, "--dtype", "float32"]
+    succeed("experiments/teachers.py", *flags, "--output_dir", labels)
     rows = Dataset.from_parquet(str(labels / SOFT_LABELS_FILE))
     train, classes = data["train"]["text"][:], np.array(data["train"]["label"][:])
     assert rows["text"][:] == [*new, *train]

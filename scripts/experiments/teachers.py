@@ -1,13 +1,13 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Let a classifier of two labels and a linear model label texts together, for distil.py to learn from.
+"""Let classifiers of two labels and a linear model label texts together, for distil.py to learn from.
 
-    python scripts/experiments/two_teachers.py --data nsmc --model model_cards/nsmc-small --texts reviews.txt.gz \\
+    python scripts/experiments/teachers.py --data nsmc --models model_cards/nsmc-small --texts reviews.txt.gz \\
         --output_dir runs/labels
 
 The linear model is a logistic regression on the n-grams of one to four characters, without spaces. A label is the mean
-of both teachers' logits, times `SHARPNESS`. They label the lines of --texts that are no text of the data, and the
+of all teachers' logits, times `SHARPNESS`. They label the lines of --texts that are no text of the data, and the
 training texts. On the latter, the linear model is cross-fitted, for a teacher that has seen a row is too sure of it;
-the classifier has seen them, so its logits are weakened; and the label itself counts as much as both teachers.
+classifiers have seen them, so their logits are weakened; and the label itself counts as much as all teachers.
 
 Leaves `soft_labels.parquet` (`text`; `label`, the probability of each label), `recipe.yaml`, and `metrics.json` with
 the accuracy of the teachers together on validation.
@@ -38,16 +38,16 @@ from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 FOLDS = 5
 # Chosen by the log loss on validation: the mean of the logits of two models that know different things is too weak.
 SHARPNESS = 1.1
-# What the classifier's logits count on texts that it has seen.
+# What a classifier's logits count on texts that it has seen.
 SEEN = 0.85
 
 
 @dataclass
 class TeacherArguments(LabelledTextArguments):
-    model: str = HfArg(kw_only=True, help="A classifier's folder.")
+    models: list[str] = HfArg(kw_only=True, help="The classifiers' folders.")
     texts: str = HfArg(kw_only=True, help="A file with one text per line, UTF-8, plain or .gz.")
     output_dir: str = HfArg(kw_only=True, help="The folder for the result; it must be empty.")
-    dtype: str = HfArg(default="bfloat16", help="Precision of the classifier.")
+    dtype: str = HfArg(default="bfloat16", help="Precision of the classifiers.")
 
 
 def linear_logits(train: list[str], labels: np.ndarray, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -79,14 +79,17 @@ def main(argv: list[str] | None = None) -> None:
     train, validation = data["train"]["text"][:], data["validation"]["text"][:]
     lines = unknown_lines([list(map(normalize_spaces, iterate_lines(arguments.texts)))], data)
 
-    classify = Classifier(arguments.model, dtype=arguments.dtype, batch_size=128)
-    probabilities = classify.probabilities([*validation, *lines, *train]).astype(np.float64)
-    of_model = np.log(probabilities[:, 1]) - np.log(probabilities[:, 0])
     labels = np.array(data["train"]["label"][:])
     of_linear, cross_fitted = linear_logits(train, labels, [*validation, *lines])
     number = len(of_linear)
-    together = expit(SHARPNESS / 2 * (of_model[:number] + of_linear))
-    of_train = (labels + expit(SHARPNESS / 2 * (SEEN * of_model[number:] + cross_fitted))) / 2
+    logits = np.concatenate([of_linear, cross_fitted])
+    for model in arguments.models:
+        classify = Classifier(model, dtype=arguments.dtype, batch_size=128)
+        probabilities = classify.probabilities([*validation, *lines, *train]).astype(np.float64)
+        of_model = np.log(probabilities[:, 1]) - np.log(probabilities[:, 0])
+        logits += np.concatenate([of_model[:number], SEEN * of_model[number:]])
+    teachers = expit(SHARPNESS / (1 + len(arguments.models)) * logits)
+    together, of_train = teachers[:number], (labels + teachers[number:]) / 2
     positive = np.concatenate([together[len(validation) :], of_train])
     right = (together[: len(validation)] > 0.5) == np.array(data["validation"]["label"][:])
 
