@@ -322,7 +322,7 @@ similarity = [torch.cosine_similarity(first, second, dim=0).item() for first, se
 names = ["embedding", *(f"layer {number}" for number in range(len(similarity) - 1))]
 pd.DataFrame([similarity], index=["similarity of both ▁swing"], columns=names).round(2)
 
-# %% [markdown] source="c9e6421f"
+# %% [markdown] source="5d81ba86"
 # On entering the decoder, both are the same vector: 1. The layers move them apart, because they mix in *children* and
 # *on a*. One swing is what the children do, the other is a thing to sit on.
 #

@@ -361,7 +361,7 @@ with torch.inference_mode():
 for hook in hooks:
     hook.remove()
 
-# %% [markdown] source="074f66ab"
+# %% [markdown] source="f6650392"
 # In the first layer, only 4 % of the 1,024 columns are not 0; in the last, 16 %.
 #
 # ## In short
