@@ -11,7 +11,7 @@ import subprocess
 import pytest
 import torch
 from processes import COMMAND, DISASTER, free_port, run_program, run_side_by_side
-from shared import QUIET, ROOT, TINY_TRANSLATOR, read_json, tiny_config
+from shared import QUIET, TINY_TRANSLATOR, read_json, tiny_config
 from torch import distributed
 from torch.distributed.fsdp import fully_shard
 
