@@ -29,18 +29,13 @@ export function linear(x, { weight, bias }) {
     }
     for (let out = 0; out < outputs; out += 4) {
       let [a, b, c, d] = [0, 0, 0, 0];
-      // The last outputs may be fewer than four: reading past the end of `w` would make all of the loop slow.
-      const first = out * inputs;
-      const second = out + 1 < outputs ? first + inputs : first;
-      const third = out + 2 < outputs ? second + inputs : first;
-      const fourth = out + 3 < outputs ? third + inputs : first;
       for (let i = 0; i < count; i++) {
         const value = values[i];
-        const column = columns[i];
-        a += value * w[first + column];
-        b += value * w[second + column];
-        c += value * w[third + column];
-        d += value * w[fourth + column];
+        let at = out * inputs + columns[i];
+        a += value * w[at];
+        b += value * w[(at += inputs)];
+        c += value * w[(at += inputs)];
+        d += value * w[(at += inputs)];
       }
       output[out] = a;
       output[out + 1] = b;
