@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from datasets import Dataset, DatasetDict
@@ -42,9 +43,34 @@ LINEAR, TOGETHER, NEIGHBOURS = "linear", "together", "neighbours"
 
 
 @dataclass
-class SoftLabelArguments(LabelledTextArguments):
+class TextArguments(LabelledTextArguments):
     output_dir: str = HfArg(kw_only=True, help="The folder for the result; it must be empty.")
     texts: list[str] = HfArg(kw_only=True, help="Files with one text per line, UTF-8, plain or .gz.")
+
+    def load_with_lines(self) -> tuple[DatasetDict, list[list[str]], list[str]]:
+        """Load the data and the lines of each file, and the lines that are no text of the data."""
+        prepare_output_dir(self.output_dir)
+        data = self.load()
+        files = [list(map(normalize_spaces, iterate_lines(file))) for file in self.texts]
+        return data, files, unknown_lines(files, data)
+
+    def save(self, settings: dict[str, Any], data: DatasetDict, rows: dict[str, Any], validation: dict) -> None:
+        """Save the rows, `text` and `label`, and how they were made."""
+        folder = Path(self.output_dir)
+        Dataset.from_dict(rows, features=SOFT_LABELS).to_parquet(folder / SOFT_LABELS_FILE)
+        (folder / RECIPE_FILE).write_text(recipe_text(settings), encoding="utf-8")
+        metrics = {
+            "rows": len(rows["text"]),
+            "validation": validation,
+            "data": {"source": self.data, **describe_splits(data)},
+            "texts": {file: file_checksum(file) for file in self.texts},
+            **describe_environment(),
+        }
+        save_json(folder / METRICS_FILE, metrics)
+
+
+@dataclass
+class SoftLabelArguments(TextArguments):
     models: list[str] = HfArg(default_factory=list, help="Folders or Hub names of classifiers.")
     linear: bool = HfArg(default=False, help="Logistic regression on n-grams of characters is a teacher, too.")
     neighbours: int = HfArg(
@@ -100,12 +126,8 @@ ARGUMENTS = [SoftLabelArguments]
 @exit_with_one_line()
 def main(argv: list[str] | None = None) -> None:
     (arguments,), settings = parse_arguments(ARGUMENTS, __doc__, argv)
-    folder = Path(arguments.output_dir)
-    prepare_output_dir(arguments.output_dir)
-    data = arguments.load()
+    data, files, lines = arguments.load_with_lines()
     train, validation = data["train"], data["validation"]
-    files = [list(map(normalize_spaces, iterate_lines(file))) for file in arguments.texts]
-    lines = unknown_lines(files, data)
 
     # The teachers label the validation texts, too: their accuracy is measured on these.
     texts = validation["text"][:] + lines
@@ -122,19 +144,7 @@ def main(argv: list[str] | None = None) -> None:
         name: classification_report(probabilities[:number], np.array(validation["label"][:]))
         for name, probabilities in by_teacher.items()
     }
-    soft_labels = Dataset.from_dict({"text": lines, "label": labels[number:]}, features=SOFT_LABELS)
-    soft_labels.to_parquet(folder / SOFT_LABELS_FILE)
-    (folder / RECIPE_FILE).write_text(recipe_text(settings), encoding="utf-8")
-    save_json(
-        folder / METRICS_FILE,
-        {
-            "rows": len(lines),
-            "validation": measured,
-            "data": {"source": arguments.data, **describe_splits(data)},
-            "texts": {file: file_checksum(file) for file in arguments.texts},
-            **describe_environment(),
-        },
-    )
+    arguments.save(settings, data, {"text": lines, "label": labels[number:]}, measured)
     for name, report in measured.items():
         print(f"{name}: validation accuracy {report['accuracy']:.4f}")
     print(f"{len(lines):,} texts labelled")

@@ -14,39 +14,29 @@ the accuracy of the teachers together on validation.
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-from datasets import Dataset
-from distillation import SOFT_LABELS, SOFT_LABELS_FILE
 from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-from soft_labels import normalize_spaces, unknown_lines
+from soft_labels import TextArguments
 from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data.changes import no_spaces
-from hf_vanilla_transformer.data.lines import iterate_lines
-from hf_vanilla_transformer.data.sources import describe_splits, file_checksum
-from hf_vanilla_transformer.hub.record import METRICS_FILE, RECIPE_FILE, describe_environment, recipe_text, save_json
 from hf_vanilla_transformer.inference import Classifier
-from hf_vanilla_transformer.settings.groups import LabelledTextArguments
-from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 
 
 FOLDS = 5
-# Chosen by the log loss on validation: the mean of the logits of two models that know different things is too weak.
+# Chosen by the log loss on validation: the mean of the logits of models that know different things is too weak.
 SHARPNESS = 1.1
 # What a classifier's logits count on texts that it has seen.
 SEEN = 0.85
 
 
 @dataclass
-class TeacherArguments(LabelledTextArguments):
+class TeacherArguments(TextArguments):
     models: list[str] = HfArg(kw_only=True, help="The classifiers' folders.")
-    texts: str = HfArg(kw_only=True, help="A file with one text per line, UTF-8, plain or .gz.")
-    output_dir: str = HfArg(kw_only=True, help="The folder for the result; it must be empty.")
     dtype: str = HfArg(default="bfloat16", help="Precision of the classifiers.")
 
 
@@ -73,12 +63,8 @@ ARGUMENTS = [TeacherArguments]
 @exit_with_one_line()
 def main(argv: list[str] | None = None) -> None:
     (arguments,), settings = parse_arguments(ARGUMENTS, __doc__, argv)
-    folder = Path(arguments.output_dir)
-    prepare_output_dir(arguments.output_dir)
-    data = arguments.load()
+    data, _, lines = arguments.load_with_lines()
     train, validation = data["train"]["text"][:], data["validation"]["text"][:]
-    lines = unknown_lines([list(map(normalize_spaces, iterate_lines(arguments.texts)))], data)
-
     labels = np.array(data["train"]["label"][:])
     of_linear, cross_fitted = linear_logits(train, labels, [*validation, *lines])
     number = len(of_linear)
@@ -94,18 +80,7 @@ def main(argv: list[str] | None = None) -> None:
     right = (together[: len(validation)] > 0.5) == np.array(data["validation"]["label"][:])
 
     rows = {"text": [*lines, *train], "label": np.stack([1 - positive, positive], axis=1)}
-    Dataset.from_dict(rows, features=SOFT_LABELS).to_parquet(folder / SOFT_LABELS_FILE)
-    (folder / RECIPE_FILE).write_text(recipe_text(settings), encoding="utf-8")
-    save_json(
-        folder / METRICS_FILE,
-        {
-            "rows": len(positive),
-            "validation": {"accuracy": float(right.mean())},
-            "data": {"source": arguments.data, **describe_splits(data)},
-            "texts": {arguments.texts: file_checksum(arguments.texts)},
-            **describe_environment(),
-        },
-    )
+    arguments.save(settings, data, rows, {"accuracy": float(right.mean())})
     print(f"validation accuracy {right.mean():.4f}; {len(lines):,} texts and {len(train):,} training texts labelled")
 
 
