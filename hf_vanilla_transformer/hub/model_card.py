@@ -166,12 +166,12 @@ def save_model_card(folder: str | Path, name: str | None = None) -> None:
 
 
 def record_answers(folder: str | Path) -> None:
-    """Add the model's answers to the texts of its card's example to the record, rounded to two digits."""
+    """Add the model's answers to the texts of its card's example to the record, rounded to four digits."""
     record = RunRecord(Path(folder))
     loaders: dict[Task, Any] = {CLASSIFICATION: Classifier, TRANSLATION: Translator}
     if record.task in loaders:
         answers = loaders[record.task](str(folder))([json.loads(text) for text in examples_of(record)])
-        answers = json.loads(json.dumps(answers), parse_float=lambda number: round(float(number), 2))
+        answers = json.loads(json.dumps(answers), parse_float=lambda number: round(float(number), 4))
         save_json(Path(folder, RUN_FILE), {**record.run, "answers": answers})
 
 

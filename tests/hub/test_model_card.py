@@ -189,7 +189,7 @@ def test_a_classifiers_card_is_its_record(classifier, run_example):
     ]
     (line,) = run_example(card, classifier)
     answers = ast.literal_eval(line)
-    assert run["answers"] == [{**answer, "score": round(answer["score"], 2)} for answer in answers]
+    assert run["answers"] == [{**answer, "score": round(answer["score"], 4)} for answer in answers]
     assert len(answers) == 2 and f"\n# {run['answers']}\n" in example(card)
 
 

@@ -357,11 +357,8 @@ wrong = sorted(np.flatnonzero(predicted != labels).tolist(), key=lambda i: -conf
 english = {
     "진짜 별 기대": "I really expected nothing... why am I crying?",
     "이 가격에": "So touching, at this price! The ticket was worth every won",
-    "전쟁 영화가": "Wow, a war film that can make you this sleepy",
     "이 정도면": "They owe the actors an apology for this",
-    "시작부터": "Laughter from start to end, haha",
     "감동 실화": "A touching true story, they say. Will somebody find me the touching part?",
-    "배우들 연기": "All actors were so good that two hours were over in no time",
 }
 rows = [(names[labels[i]], f"{confidence[i]:.2f}", test["text"][i]) for i in wrong]
 meanings = [next((meaning for start, meaning in english.items() if row[2].startswith(start)), "") for row in rows]
@@ -370,7 +367,7 @@ pd.DataFrame(
     columns=["answer", "confidence", "review", "in English"],
 )
 
-# %% [markdown] source="2baea40d"
+# %% [markdown] source="9e850b38"
 # Irony ("Will somebody find me the touching part?") and praise in negative words ("Why am I crying?") are hard.
 # The authors of this package have read 50 reviews of NSMC's validation data on which an earlier nsmc-small was
 # confident and wrong, and sorted them: the table is in the [results](../../results.md#what-it-gets-wrong). 12
@@ -406,8 +403,8 @@ pd.DataFrame(
 #   end.
 # - Attention says where a model looked, not why it answered as it did.
 #
-# **To think about.** What would a model have to know to get "Wow, a war film that can make you this sleepy" right?
-# Would more reviews be enough?
+# **To think about.** What would a model have to know to get "Will somebody find me the touching part?" right? Would
+# more reviews be enough?
 #
 # ## Questions
 #
