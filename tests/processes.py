@@ -1,7 +1,8 @@
-"""Programs in processes of their own, forked from a server that has imported torch, and nothing of Hugging Face.
+"""Programs in processes of their own, forked from a server that has imported torch and transformers.
 
-A fresh interpreter needs four seconds for these imports. What the server has imported reads none of the variables
-that a test sets in a program's environment.
+A fresh interpreter needs four seconds for these imports. Of a program's environment, the server's modules have read
+nothing: `HF_DATASETS_CACHE` counts, since `datasets` is imported by the program; what huggingface_hub and transformers
+read (`HF_HOME`, `HF_ENDPOINT`) counts for programs that run without the package.
 """
 
 import gc
@@ -20,7 +21,8 @@ from pathlib import Path
 # Elsewhere processes cannot be forked, or not safely with what is loaded here: there the interpreters are fresh.
 SERVER = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
 PRELOADED = ["torch", "torch._dynamo", "torch.distributed.fsdp", "torch.distributed.tensor"]
-PRELOADED += ["pandas", "pyarrow.dataset", "scipy.optimize", "sklearn.metrics"]
+PRELOADED += ["pandas", "pyarrow.dataset", "scipy.optimize", "sklearn.metrics", "matplotlib.figure"]
+PRELOADED += ["transformers.modeling_utils", "transformers.generation.utils"]
 SERVER.set_forkserver_preload(PRELOADED)
 
 
@@ -76,7 +78,7 @@ def run_program(
 def run_side_by_side(program: str, *arguments, homes: list[Path]) -> list[subprocess.CompletedProcess]:
     """Run a program in two processes that train together, as torchrun would start them; the results are by rank.
 
-    `homes` are the caches of one machine with both processes, or of two with one each.
+    `homes` are the caches of `datasets` of one machine with both processes, or of two with one each.
     """
     port = free_port()
     each = 2 // len(homes)  # processes a machine
@@ -84,7 +86,7 @@ def run_side_by_side(program: str, *arguments, homes: list[Path]) -> list[subpro
     def run(rank: int) -> subprocess.CompletedProcess:
         variables = {
             **{"RANK": rank, "LOCAL_RANK": rank % each, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": each},
-            **{"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "HF_HOME": homes[rank // each]},
+            **{"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "HF_DATASETS_CACHE": homes[rank // each]},
         }
         environment = {**os.environ, **{name: str(value) for name, value in variables.items()}}
         return run_program(program, *arguments, environment=environment)
@@ -114,6 +116,9 @@ def _run(program, arguments, environment, cwd, package, outputs) -> None:
         sys.path[:] = [path for path in sys.path if path.startswith(installed)]
         # Python's own finders: an editable install has another.
         sys.meta_path[:] = [finder for finder in sys.meta_path if finder.__module__.startswith("_frozen_importlib")]
+        for name in list(sys.modules):
+            if name.partition(".")[0] in ("huggingface_hub", "transformers"):
+                del sys.modules[name]  # imported anew, they read this environment
     multiprocessing.set_start_method(None, force=True)  # the platform's, for a program's own processes
     sys.argv = ["-c", *arguments]
     sys.modules["__main__"] = types.ModuleType("__main__")

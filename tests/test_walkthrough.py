@@ -99,7 +99,7 @@ def run(chapter: Path, folder: Path) -> None:
                 with pytest.raises(not_right.NotRight, match=NOT_WRITTEN[chapter.parent.name]):
                     output_of(cells[number + 1].source, names)
         if "perf_counter" in cell.source or "varies" in tags(cell):
-            output_of(re.sub(r"\bsteps=\d+", "steps=10", cell.source), names)
+            output_of(re.sub(r"\bsteps=\d+", "steps=2", cell.source), names)
             continue
         output = output_of(cell.source, names)
         shown = (one.text if one.output_type == "stream" else one.data["text/plain"] for one in before.outputs)

@@ -1,7 +1,7 @@
 """The page in Chromium, with the models of the clone.
 
-Needs Debian's chromium with fonts-nanum, and playwright from PyPI; skipped if one of them is missing. axe-core, which
-looks for what some readers cannot use, comes from npm.
+Needs Debian's chromium-headless-shell (or chromium, a quarter slower) with fonts-nanum, and playwright from PyPI;
+skipped if one of them is missing. axe-core, which looks for what some readers cannot use, comes from npm.
 """
 
 import functools
@@ -31,6 +31,7 @@ CLASSIFIER, TRANSLATOR = (ROOT / "model_cards" / name for name in ("nsmc-small",
 PANELS = ["map", "text", "head", "attentions", "layers", "decoding", "lens", "classifier", "experiments", "training"]
 MARKUP = "<img src=x onerror=document.title='ran'>"
 AXE = "axe-core@4.10.3"
+CHROMIUM = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"]
 # Learned positions and two vocabularies; no positions; norms with one scale; a head size of its own; one table.
 OTHERS = ["preset pytorch-seq2seq", "preset torch-nn-transformer", "preset pytorch-transformer-scalar-norm"]
 OTHERS += ["variant own-head-size", "variant shared-and-tied"]
@@ -52,7 +53,7 @@ class Handler(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def browser():
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    program = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if program is None:
         pytest.skip("the page's browser tests need chromium")
     flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]

@@ -66,7 +66,7 @@ def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(corpus, t
     folders = [tmp_path / "one", tmp_path / "two"]
     homes = [tmp_path / f"home-{number}" for number in range(3)]
     alone = [*words, "--output_dir", folders[0], "--gradient_accumulation_steps", "2"]
-    printed = [output(run_program(COMMAND, *alone, environment={**os.environ, "HF_HOME": str(homes[0])}))]
+    printed = [output(run_program(COMMAND, *alone, environment={**os.environ, "HF_DATASETS_CACHE": str(homes[0])}))]
     together = run_side_by_side(COMMAND, *words, "--output_dir", folders[1], homes=homes[1:])
     printed.append(output(*together))
 
@@ -135,7 +135,7 @@ def test_one_command_starts_and_restarts_a_run(whole, tmp_path):
     launcher = ["--max-restarts", "1", "--nproc-per-node", "2"]
     launcher += ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{free_port()}", tmp_path / "program.py"]
     launcher += [int(signal.SIGKILL), "_save_optimizer_and_scheduler", '{"0": 2}']
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HOME": str(home)}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_DATASETS_CACHE": str(home)}
     environment["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"  # or else addresses of before a restart stay in use
     command = [*launcher, *words, "--output_dir", tmp_path / "run", "--resume_from_checkpoint", "auto"]
     launched = run_program(TORCHRUN, *command, environment=environment)
