@@ -133,9 +133,7 @@ def test_axe_finds_nothing_in_any_panel(axe, visit):
     found = []
     for model, language in ((TRANSLATOR, "en"), (CLASSIFIER, "ko")):
         page = visit(model, address=f"?lang={language}&model={model.name}", reduced_motion="reduce")
-        page.add_init_script(axe)
-        page.reload()
-        page.wait_for_selector(".panel")
+        page.evaluate(axe)
         for panel in PANELS:
             go(page, panel)
             for scheme in ("light", "dark"):
