@@ -75,7 +75,7 @@ def test_a_folder_at_an_address(tmp_path):
     handler = functools.partial(QuietHandler, directory=str(tmp_path))
     ask = [{"call": "translate", "values": [[5, 9, 4], {"maxLength": 8}]}]
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         at = f"http://127.0.0.1:{server.server_port}"
         places = [f"{at}/model", f"{at}/without-tokenizer/", f"{at}/nothing/"]
         here, there, without, nothing = ask_page(

@@ -8,6 +8,7 @@ import pytest
 import torch
 from exports.models import CONFIGS, random_model, save
 from shared import LINES, ROOT, tiny_config
+from torch.nn.utils.rnn import pad_sequence
 
 from hf_vanilla_transformer import modeling_vanilla_transformer
 from hf_vanilla_transformer.data.problem_types import PROBLEM_TYPES
@@ -100,14 +101,13 @@ def test_greedy_and_beam_search(fields, ends, tmp_path):
     model = random_model(tiny_config(**fields, eos_token_id=ends))
     with torch.no_grad():
         model.lm_head.bias[torch.tensor(ends or 3)] += 1.5  # so that targets end at various lengths
-    sources = [torch.randint(4, 29, (length,)).tolist() for length in (1, 4, 9)]
+    sources = [torch.randint(4, 29, (length,)) for length in (1, 4, 9)]
     asked, expected = [], []
-    for ids in sources:
-        for settings in SETTINGS:
-            options = {"beams": "num_beams", "lengthPenalty": "length_penalty", "earlyStopping": "early_stopping"}
-            options = {name: settings[field] for name, field in options.items()}
-            asked.append({"call": "translate", "values": [ids, {**options, "maxLength": settings["max_length"]}]})
-            expected.append(generate(model, ids, **settings))
+    for settings in SETTINGS:
+        options = {"beams": "num_beams", "lengthPenalty": "length_penalty", "earlyStopping": "early_stopping"}
+        options = {name: settings[field] for name, field in options.items()} | {"maxLength": settings["max_length"]}
+        asked += [{"call": "translate", "values": [ids.tolist(), options]} for ids in sources]
+        expected += generate(model, sources, **settings)
     (result,) = ask_page([{"folder": save(model, tmp_path / "model"), "asks": asked}], tmp_path)
     for answer, (ids, score) in zip(result["answers"], expected, strict=True):
         assert answer["ids"] == ids
@@ -118,12 +118,18 @@ def test_greedy_and_beam_search(fields, ends, tmp_path):
     assert len({len(ids) for ids, _ in expected}) > 3 or ends is None
 
 
-def generate(model, ids: list[int], **settings) -> tuple[list[int], float | None]:
-    """What transformers writes, without the start token, and the score of its beams."""
+def generate(model, sources: list[torch.Tensor], **settings) -> list[tuple[list[int], float | None]]:
+    """What transformers writes for each source, without the start token, and the score of its beams."""
+    ids, mask = (pad_sequence(rows, batch_first=True) for rows in (sources, [torch.ones_like(one) for one in sources]))
     options = {"do_sample": False, "return_dict_in_generate": True, "output_scores": True}
-    found = model.generate(torch.tensor([ids]), **options, **settings)
+    found = model.generate(ids, attention_mask=mask, **options, **settings)
+    ends = torch.tensor(model.generation_config.eos_token_id or -1)
+    written = []
+    for row in found.sequences[:, 1:]:
+        (places,) = torch.isin(row, ends).nonzero(as_tuple=True)
+        written.append(row[: places[0] + 1 if len(places) else None].tolist())
     scores = getattr(found, "sequences_scores", None)
-    return found.sequences[0, 1:].tolist(), None if scores is None else scores.item()
+    return list(zip(written, [None] * len(written) if scores is None else scores.tolist(), strict=True))
 
 
 def ids_of_best(tree: list[dict]) -> list[int]:
