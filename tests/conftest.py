@@ -19,7 +19,6 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 import pytest
 import torch
-import torch._dynamo
 from exports.models import TIED, random_model, save
 from shared import LINES, QUIET, ROOT, VARIANTS, error_line, tiny_config
 
@@ -44,6 +43,8 @@ def pytest_collection_finish():
     # What has been imported stays: the garbage collector need not look at it again.
     gc.freeze()
     # For graphs as small as these, the tracer's cache is slower than none.
+    import torch._dynamo
+
     torch._dynamo.config.fake_tensor_cache_enabled = False
 
 

@@ -1,8 +1,8 @@
 """Programs in processes of their own, forked from a server that has imported torch and transformers.
 
 A fresh interpreter needs four seconds for these imports. Of a program's environment, the server's modules have read
-nothing: `HF_DATASETS_CACHE` counts, since `datasets` is imported by the program; what huggingface_hub and transformers
-read (`HF_HOME`, `HF_ENDPOINT`) counts for programs that run without the package.
+nothing: `HF_DATASETS_CACHE` is told `datasets`; what huggingface_hub and transformers read (`HF_HOME`, `HF_ENDPOINT`)
+counts for programs that run without the package.
 """
 
 import gc
@@ -21,8 +21,9 @@ from pathlib import Path
 # Elsewhere processes cannot be forked, or not safely with what is loaded here: there the interpreters are fresh.
 SERVER = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
 PRELOADED = ["torch", "torch._dynamo", "torch.distributed.fsdp", "torch.distributed.tensor"]
-PRELOADED += ["pandas", "pyarrow.dataset", "scipy.optimize", "sklearn.metrics", "matplotlib.figure"]
-PRELOADED += ["transformers.modeling_utils", "transformers.generation.utils"]
+PRELOADED += ["torch.utils.benchmark", "pandas", "pyarrow.dataset", "scipy.optimize", "sklearn.metrics"]
+PRELOADED += ["matplotlib.figure", "sacrebleu", "transformers.modeling_utils", "transformers.generation.utils"]
+PRELOADED += ["datasets"]
 SERVER.set_forkserver_preload(PRELOADED)
 
 
@@ -108,6 +109,7 @@ def _run(program, arguments, environment, cwd, package, outputs) -> None:
         os.dup2(opened, number)
         os.close(opened)
     gc.set_threshold(100_000, 50, 1000)  # as in conftest.py
+    gc.freeze()  # Trainer calls the garbage collector: it need not look at all that was imported
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(cwd)
@@ -117,8 +119,12 @@ def _run(program, arguments, environment, cwd, package, outputs) -> None:
         # Python's own finders: an editable install has another.
         sys.meta_path[:] = [finder for finder in sys.meta_path if finder.__module__.startswith("_frozen_importlib")]
         for name in list(sys.modules):
-            if name.partition(".")[0] in ("huggingface_hub", "transformers"):
+            if name.partition(".")[0] in ("datasets", "huggingface_hub", "transformers"):
                 del sys.modules[name]  # imported anew, they read this environment
+    elif "HF_DATASETS_CACHE" in environment:
+        import datasets
+
+        datasets.config.HF_DATASETS_CACHE = environment["HF_DATASETS_CACHE"]
     multiprocessing.set_start_method(None, force=True)  # the platform's, for a program's own processes
     sys.argv = ["-c", *arguments]
     sys.modules["__main__"] = types.ModuleType("__main__")

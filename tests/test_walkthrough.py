@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import functools
 import importlib
 import io
 import itertools
@@ -38,6 +39,7 @@ def chapters() -> list:
     return [pytest.param(chapter, id=f"{chapter.parent.name[:2]}-{chapter.stem}") for chapter in CHAPTERS]
 
 
+@functools.cache
 def code_cells(file) -> list:
     return [cell for cell in jupytext.read(file).cells if cell.cell_type == "code"]
 

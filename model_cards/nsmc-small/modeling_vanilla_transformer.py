@@ -93,7 +93,8 @@ class VanillaTransformerSinusoidalPositions(nn.Module):
 
     def reset_parameters(self) -> None:
         """Fill the table, which no checkpoint has. FSDP calls this for a module made on the meta device."""
-        self.weight.copy_(sinusoid_table(*self.weight.shape))
+        if not self.weight.is_meta:
+            self.weight.copy_(sinusoid_table(*self.weight.shape))
 
     def forward(self, inputs_embeds: torch.Tensor, position_ids: torch.Tensor) -> torch.Tensor:
         """(B, L, D) and (B or 1, L), -1 for padding, to (B, L, D)."""
