@@ -34,9 +34,18 @@ gc.set_threshold(100_000, 50, 1000)
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with the chapters, then the files with slow tests: no long test runs alone at the end."""
+    """Each of two processes gets one half: both begin with files that have slow tests, the first with the chapters.
+
+    So no long test runs alone at the end, when what is left is shared out.
+    """
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: (item.path.name != "test_walkthrough.py", item.path not in slow))
+    files = list(dict.fromkeys(item.path for item in items if item.path in slow))
+    first, second = set(files[: len(files) // 2]), set(files[len(files) // 2 :])
+    begin = [item for item in items if item.path in first]
+    quick = [item for item in items if item.path not in slow]
+    filled = max(len(items) // 2 - len(begin), 0)
+    items[:] = [*begin, *quick[:filled], *(item for item in items if item.path in second), *quick[filled:]]
 
 
 def pytest_collection_finish():
