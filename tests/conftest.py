@@ -34,12 +34,12 @@ gc.set_threshold(100_000, 50, 1000)
 
 
 def pytest_collection_modifyitems(items):
-    """Each of two processes gets one half: both begin with files that have slow tests, the first with the chapters.
+    """Two processes begin with one half of the list each.
 
-    So no long test runs alone at the end, when what is left is shared out.
+    Put files with slow tests at the start of both, the chapters first, so that no long test is left for the end.
     """
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: (item.path.name != "test_walkthrough.py", item.path not in slow))
+    items.sort(key=lambda item: item.path.name != "test_walkthrough.py")
     files = list(dict.fromkeys(item.path for item in items if item.path in slow))
     first, second = set(files[: len(files) // 2]), set(files[len(files) // 2 :])
     begin = [item for item in items if item.path in first]

@@ -1,11 +1,12 @@
-"""Programs in processes of their own, forked from a server that has imported torch and transformers.
+"""Programs in processes of their own, forked from a server that has imported torch, transformers and datasets.
 
-A fresh interpreter needs four seconds for these imports. Of a program's environment, the server's modules have read
-nothing: `HF_DATASETS_CACHE` is told `datasets`; what huggingface_hub and transformers read (`HF_HOME`, `HF_ENDPOINT`)
-counts for programs that run without the package.
+A fresh interpreter needs seconds for these imports. The server makes them before it knows a program's environment.
+`datasets` reads it again; what huggingface_hub and transformers read at their import (`HF_HOME`, `HF_ENDPOINT`) has no
+effect. A program without the package imports these two again, and reads it all.
 """
 
 import gc
+import importlib
 import multiprocessing
 import os
 import socket
@@ -21,9 +22,8 @@ from pathlib import Path
 # Elsewhere processes cannot be forked, or not safely with what is loaded here: there the interpreters are fresh.
 SERVER = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
 PRELOADED = ["torch", "torch._dynamo", "torch.distributed.fsdp", "torch.distributed.tensor"]
-PRELOADED += ["torch.utils.benchmark", "pandas", "pyarrow.dataset", "scipy.optimize", "sklearn.metrics"]
+PRELOADED += ["datasets", "pandas", "pyarrow.dataset", "scipy.optimize", "sklearn.metrics"]
 PRELOADED += ["matplotlib.figure", "sacrebleu", "transformers.modeling_utils", "transformers.generation.utils"]
-PRELOADED += ["datasets"]
 SERVER.set_forkserver_preload(PRELOADED)
 
 
@@ -61,7 +61,7 @@ def run_program(
     cwd: Path | None = None,
     package: bool = True,
 ) -> subprocess.CompletedProcess:
-    """Run a program to its end, as `python -c` would, by default where this process runs, and in its environment.
+    """Run a program to its end, by default where this process runs, and in its environment.
 
     Without `package`, it sees the installed packages alone.
     """
@@ -76,18 +76,18 @@ def run_program(
     return subprocess.CompletedProcess(words, process.exitcode, *printed)
 
 
-def run_side_by_side(program: str, *arguments, homes: list[Path]) -> list[subprocess.CompletedProcess]:
+def run_side_by_side(program: str, *arguments, caches: list[Path]) -> list[subprocess.CompletedProcess]:
     """Run a program in two processes that train together, as torchrun would start them; the results are by rank.
 
-    `homes` are the caches of `datasets` of one machine with both processes, or of two with one each.
+    `caches`: one folder for the cache of `datasets` if both processes are on one machine, two if each has its own.
     """
     port = free_port()
-    each = 2 // len(homes)  # processes a machine
+    each = 2 // len(caches)  # processes a machine
 
     def run(rank: int) -> subprocess.CompletedProcess:
         variables = {
             **{"RANK": rank, "LOCAL_RANK": rank % each, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": each},
-            **{"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "HF_DATASETS_CACHE": homes[rank // each]},
+            **{"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "HF_DATASETS_CACHE": caches[rank // each]},
         }
         environment = {**os.environ, **{name: str(value) for name, value in variables.items()}}
         return run_program(program, *arguments, environment=environment)
@@ -109,7 +109,7 @@ def _run(program, arguments, environment, cwd, package, outputs) -> None:
         os.dup2(opened, number)
         os.close(opened)
     gc.set_threshold(100_000, 50, 1000)  # as in conftest.py
-    gc.freeze()  # Trainer calls the garbage collector: it need not look at all that was imported
+    gc.freeze()  # Trainer collects garbage: what was imported need not be looked at
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(cwd)
@@ -120,11 +120,9 @@ def _run(program, arguments, environment, cwd, package, outputs) -> None:
         sys.meta_path[:] = [finder for finder in sys.meta_path if finder.__module__.startswith("_frozen_importlib")]
         for name in list(sys.modules):
             if name.partition(".")[0] in ("datasets", "huggingface_hub", "transformers"):
-                del sys.modules[name]  # imported anew, they read this environment
-    elif "HF_DATASETS_CACHE" in environment:
-        import datasets
-
-        datasets.config.HF_DATASETS_CACHE = environment["HF_DATASETS_CACHE"]
+                del sys.modules[name]  # to be imported anew, which pyarrow forbids for datasets
+    elif "datasets" in sys.modules:  # not where interpreters are fresh
+        importlib.reload(sys.modules["datasets"].config)
     multiprocessing.set_start_method(None, force=True)  # the platform's, for a program's own processes
     sys.argv = ["-c", *arguments]
     sys.modules["__main__"] = types.ModuleType("__main__")

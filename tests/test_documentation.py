@@ -121,8 +121,8 @@ def made_small(name: str, arguments: list[str]) -> list[str]:
         return [*flags, *(["--vocab_size", "60", *TINY_TRANSLATOR] if from_scratch else ["--max_length", "16"])]
     if name == "evaluate":
         return ["--data", "sample"] if "nsmc" in arguments else []
-    if name == "export" and "onnx" in arguments and "--quantize" not in arguments:
-        return ["--format", "ctranslate2"]  # onnx is traced for docs/engines.md and docs/guides/train.md
+    if "runs/service" in arguments:  # docs/serve.md's; docs/engines.md and docs/guides/train.md export to onnx
+        return ["--format", "ctranslate2"]
     return ["--dry_run"] if name == "push-to-hub" else []
 
 

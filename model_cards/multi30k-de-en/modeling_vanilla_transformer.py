@@ -92,7 +92,7 @@ class VanillaTransformerSinusoidalPositions(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Fill the table, which no checkpoint has. FSDP calls this for a module made on the meta device."""
+        """Fill the table, which no checkpoint has. FSDP calls this again once a meta device's table has memory."""
         if not self.weight.is_meta:
             self.weight.copy_(sinusoid_table(*self.weight.shape))
 

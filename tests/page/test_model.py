@@ -119,11 +119,12 @@ def test_greedy_and_beam_search(fields, ends, tmp_path):
 
 
 def generate(model, sources: list[torch.Tensor], **settings) -> list[tuple[list[int], float | None]]:
-    """What transformers writes for each source, without the start token, and the score of its beams."""
+    """For each source the ids that transformers writes after the start, to the first end, and the beams' score."""
     ids, mask = (pad_sequence(rows, batch_first=True) for rows in (sources, [torch.ones_like(one) for one in sources]))
     options = {"do_sample": False, "return_dict_in_generate": True, "output_scores": True}
     found = model.generate(ids, attention_mask=mask, **options, **settings)
-    ends = torch.tensor(model.generation_config.eos_token_id or -1)
+    end = model.generation_config.eos_token_id
+    ends = torch.tensor(-1 if end is None else end)
     written = []
     for row in found.sequences[:, 1:]:
         (places,) = torch.isin(row, ends).nonzero(as_tuple=True)

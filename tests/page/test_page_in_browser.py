@@ -1,7 +1,7 @@
 """The page in Chromium, with the models of the clone.
 
-Needs Debian's chromium-headless-shell (or chromium, a quarter slower) with fonts-nanum, and playwright from PyPI;
-skipped if one of them is missing. axe-core, which looks for what some readers cannot use, comes from npm.
+Needs Debian's chromium-headless-shell (or chromium, which takes a quarter longer) with fonts-nanum, and playwright
+from PyPI; skipped if one of them is missing. axe-core, which looks for what some readers cannot use, comes from npm.
 """
 
 import functools
@@ -104,7 +104,7 @@ def visit(browser, tmp_path):
     visit.problems, visit.sent = problems, []
     yield visit
     for page in pages:
-        page.close()  # or else it goes on computing
+        page.close()  # otherwise it goes on computing
     for server in servers:
         server.shutdown()
         server.server_close()
@@ -326,7 +326,7 @@ def test_every_question_has_an_answer(visit):
 
 
 def test_training_is_shown_and_can_be_scrubbed(visit):
-    """And with it the page has sent less than 250 kB without models; Korean has three bytes a letter."""
+    """By then the page has sent less than 250 kB without models, in Korean, which has three bytes a letter."""
     page = visit(TRANSLATOR, address="?lang=ko", reduced_motion="reduce")
     first = bytes_of_the_page(visit.sent)
     for panel in PANELS:

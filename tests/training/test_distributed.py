@@ -54,7 +54,7 @@ def whole(corpus, tmp_path_factory):
     """A run of two processes that nothing happened to, with dropout: its words, home, folder, and what each said."""
     words = [argument.format(corpus) for argument in TRANSLATION] + [*SETTINGS[2:], *TINY_TRANSLATOR, *SIX_STEPS]
     folder = tmp_path_factory.mktemp("whole")
-    together = run_side_by_side(FIGURES, *words[1:], "--output_dir", folder / "run", homes=[folder / "home"])
+    together = run_side_by_side(FIGURES, *words[1:], "--output_dir", folder / "run", caches=[folder / "cache"])
     return words, folder / "home", folder / "run", [output(result) for result in together]
 
 
@@ -64,10 +64,10 @@ def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(corpus, t
     words, steps = [argument.format(corpus) for argument in [*TRANSLATION, "--average_last", "2"]], 8
     words += [*SETTINGS, "--max_steps", str(steps), "--save_steps", str(steps // 2)]
     folders = [tmp_path / "one", tmp_path / "two"]
-    homes = [tmp_path / f"home-{number}" for number in range(3)]
+    caches = [tmp_path / f"cache-{number}" for number in range(3)]
     alone = [*words, "--output_dir", folders[0], "--gradient_accumulation_steps", "2"]
-    printed = [output(run_program(COMMAND, *alone, environment={**os.environ, "HF_DATASETS_CACHE": str(homes[0])}))]
-    together = run_side_by_side(COMMAND, *words, "--output_dir", folders[1], homes=homes[1:])
+    printed = [output(run_program(COMMAND, *alone, environment={**os.environ, "HF_DATASETS_CACHE": str(caches[0])}))]
+    together = run_side_by_side(COMMAND, *words, "--output_dir", folders[1], caches=caches[1:])
     printed.append(output(*together))
 
     losses, measured = [], []
@@ -81,7 +81,7 @@ def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(corpus, t
     assert len(losses[0]) == steps and losses[0][0] != losses[0][-1]
     assert losses[1] == pytest.approx(losses[0], abs=1e-4)
     assert measured[1] == pytest.approx(measured[0], abs=1e-3)  # each row counts once
-    prepared = [sorted(file.name for file in home.rglob("*.arrow")) for home in homes]
+    prepared = [sorted(file.name for file in cache.rglob("*.arrow")) for cache in caches]
     assert prepared[0] and all(files == prepared[0] for files in prepared)
 
 
@@ -100,12 +100,12 @@ def test_processes_that_get_sigterm_at_different_steps_stop_after_the_same_one(w
     words, home, expected, _ = whole
     words, folder = [*words, "--output_dir", tmp_path / "run"], tmp_path / "run"
     signalled = [int(signal.SIGTERM), "training_step", '{"0": 5, "1": 3}']
-    stopped = run_side_by_side(DISASTER, *signalled, *words, homes=[home])
+    stopped = run_side_by_side(DISASTER, *signalled, *words, caches=[home])
     assert [result.returncode for result in stopped] == [143, 143]
     lines = "".join(result.stderr for result in stopped)
     assert lines.count("--resume_from_checkpoint auto") == 1 and "Traceback" not in lines
     assert {file.name for file in folder.iterdir()} == {"checkpoint-2", "_stopped-checkpoint-3"}
-    output(*run_side_by_side(COMMAND, *words, "--resume_from_checkpoint", "auto", homes=[home]))
+    output(*run_side_by_side(COMMAND, *words, "--resume_from_checkpoint", "auto", caches=[home]))
     assert read_json(folder / "run.json")["resumed_from"] == "_stopped-checkpoint-3"
     assert (folder / "model.safetensors").read_bytes() == (expected / "model.safetensors").read_bytes()
     assert not (folder / "_stopped-checkpoint-3").exists()
