@@ -252,16 +252,20 @@ def share_of_tokens(batches: list[Batch]) -> float:
     return sum(mask.sum().item() for mask in masks) / sum(mask.numel() for mask in masks)
 
 
+# What the curves of the speed are drawn against, and at which values.
+AXES = {"length": (16, 32, 64, 128, 256), "batch_size": (8, 32, 128), "depth": (1, 3, 6, 12)}
+
+
 def measure_curves(
     config: VanillaTransformerConfig, *, rounds: int, device: torch.device, dtype: torch.dtype, names: list[str]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Measure the speed of training in one precision against `length`, `batch_size` and `depth`.
+    """Measure the speed of training in one precision against the `AXES`.
 
     One of the three varies; the others stay at 32 tokens, 32 texts and 3 layers. For each there is one entry per value
     and contender: `value`, `name`, and the median `tokens_per_second`.
     """
     curves = {}
-    for axis, values in (("length", (16, 32, 64, 128, 256)), ("batch_size", (8, 32, 128)), ("depth", (1, 3, 6, 12))):
+    for axis, values in AXES.items():
         curves[axis] = []
         for value in values:
             point = {"length": 32, "batch_size": 32, "depth": 3, axis: value}
