@@ -121,8 +121,6 @@ def made_small(name: str, arguments: list[str]) -> list[str]:
         return [*flags, *(["--vocab_size", "60", *TINY_TRANSLATOR] if from_scratch else ["--max_length", "16"])]
     if name == "evaluate":
         return ["--data", "sample"] if "nsmc" in arguments else []
-    if "runs/service" in arguments:  # docs/serve.md's; docs/engines.md and docs/guides/train.md export to onnx
-        return ["--format", "ctranslate2"]
     return ["--dry_run"] if name == "push-to-hub" else []
 
 
