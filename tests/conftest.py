@@ -24,7 +24,7 @@ gc.set_threshold(100_000, 50, 1000)
 def pytest_configure(config):
     """Import torch only where tests are: with -n, the first process has none, unless it lists them."""
     if config.option.collectonly or not config.getoption("numprocesses", None):
-        config.pluginmanager.import_plugin("fixtures")
+        config.pluginmanager.import_plugin("shared_fixtures")
 
 
 def pytest_collection_modifyitems(items):
