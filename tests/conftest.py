@@ -6,8 +6,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pytest
 
-# Before any other import: no test may read or fill the user's caches, nor ask the network.
+
+# Before torch, transformers or datasets is imported: no test may read or fill the user's caches, nor ask the network.
 os.environ["HF_HOME"] = tempfile.mkdtemp(prefix="hf-home-")
 os.environ["HF_HUB_OFFLINE"] = "1"
 # Tests run side by side, and sums of more threads are rounded otherwise from one machine to the next.
@@ -21,9 +23,10 @@ sys.path[:0] = [str(scripts / name) for name in ("benchmarks", "examples", "expe
 gc.set_threshold(100_000, 50, 1000)
 
 
+@pytest.hookimpl(trylast=True)  # after pytest-xdist's
 def pytest_configure(config):
-    """Import torch only where tests are: with -n, the first process has none, unless it lists them."""
-    if config.option.collectonly or not config.getoption("numprocesses", None):
+    """Import the fixtures, and so torch, where tests are run or listed, not where they are handed out (`-n`)."""
+    if not config.pluginmanager.hasplugin("dsession"):
         config.pluginmanager.import_plugin("shared_fixtures")
 
 

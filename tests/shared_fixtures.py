@@ -1,4 +1,4 @@
-"""What all tests may ask for."""
+"""Fixtures for all tests; conftest.py imports them."""
 
 import gzip
 import importlib

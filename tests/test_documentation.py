@@ -118,6 +118,7 @@ def made_small(name: str, arguments: list[str]) -> list[str]:
     if name == "train-translation":
         flags = ["--max_steps", "1", "--save_strategy", "steps", "--save_steps", "1", "--eval_strategy", "no"]
         flags += ["--load_best_model_at_end", "false", "--average_last", "1", "--generation_max_length", "3", *QUIET]
+        # The run's own evaluation writes three tokens; later commands write at most sixteen.
         return [*flags, "--max_length", "16", *(["--vocab_size", "60", *TINY_TRANSLATOR] if from_scratch else [])]
     if name == "evaluate":
         return ["--data", "sample"] if "nsmc" in arguments else []

@@ -53,8 +53,8 @@ def test_data_can_be_an_object(kind, tmp_path):
 def test_pairs_can_be_an_object_too(tmp_path):
     """And whatever takes a folder takes the run."""
     pairs = pd.DataFrame({"de": TEXTS, "en": TEXTS[::-1]})
-    settings = {"source_column": "de", "target_column": "en", "vocabularies": "separate", "max_length": 16}
-    settings["save_strategy"] = "no"
+    settings = {"source_column": "de", "target_column": "en", "vocabularies": "separate"}
+    settings |= {"max_length": 16, "save_strategy": "no"}
     run = vt.train_translator(data=pairs, **settings, **TINY_RUN, output_dir=tmp_path / "run")
     expected = run.metrics["test"]["beams_1"]
     assert vt.evaluate(run)["chrf"] == vt.evaluate(run, split="test")["chrf"] == expected["chrf"]
