@@ -1,6 +1,5 @@
 """`vanilla-transformer`, also `python -m hf_vanilla_transformer`."""
 
-import dataclasses
 import importlib
 import re
 import signal
@@ -13,6 +12,7 @@ from shared import ROOT
 
 from hf_vanilla_transformer import __version__
 from hf_vanilla_transformer.__main__ import COMMANDS, main
+from hf_vanilla_transformer.commands.arguments import parse_arguments
 from hf_vanilla_transformer.data.imports import missing_extra
 
 
@@ -118,12 +118,15 @@ def test_an_extra_is_named_for_what_it_alone_installs(module, extra):
     assert message is None if extra is None else message.endswith(f"'hf-vanilla-transformer[{extra}]'")
 
 
-def test_a_recipe_of_the_package_names_its_command():
+def test_a_recipe_of_the_package_names_its_command_which_reads_it(monkeypatch):
     for file in (ROOT / "hf_vanilla_transformer/recipes").glob("*.yaml"):
-        command = file.read_text(encoding="utf-8").removeprefix("# ").partition(":")[0]
+        text = file.read_text(encoding="utf-8")
+        command = text.removeprefix("# ").partition(":")[0]
         module = importlib.import_module(f"hf_vanilla_transformer.commands.{command.replace('-', '_')}")
-        settings = {setting.name for group in module.GROUPS for setting in dataclasses.fields(group)}
-        assert yaml.safe_load(file.read_text(encoding="utf-8")).keys() <= settings, file
+        monkeypatch.setattr(sys, "argv", [f"vanilla-transformer {command}"])
+        data = {"pretrain": ["--texts", "reviews.txt"], "train-translation": ["--data", "pairs"]}.get(command, [])
+        _, settings = parse_arguments(module.GROUPS, "test", [file.stem, "--output_dir", "run", *data])
+        assert settings == settings | yaml.safe_load(text), file
 
 
 @pytest.mark.parametrize("command", COMMANDS)
